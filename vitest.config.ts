@@ -1,5 +1,4 @@
 import { defineConfig } from 'vitest/config';
-import { readRules } from './dev/conformance.ts';
 import { isDeep } from './test/support/depth.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 
@@ -47,8 +46,6 @@ export default defineConfig({
     // A test that fails now and then tells of a race; repeating it would hide that.
     retry: 0,
     allowOnly: false,
-    // A test names the rules of docs/conformance.md that it proves; a name that is not there fails it.
-    tags: readRules().map(({ id, sentence }) => ({ name: id, description: sentence })),
     projects: [
       {
         test: {

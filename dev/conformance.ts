@@ -1,6 +1,6 @@
 /**
  * docs/conformance.md: what the service promises, rule by rule. The page is the list of the rules; a test says which of
- * them it proves by their ids among its tags: `it('refuses a revoked key', { tags: ['keys.revoked'] }, …)`.
+ * them it proves by their ids at the end of its title: `it('refuses a revoked key [keys.revoked]', …)`.
  * `node dev/conformance.ts` writes the last column of the page, the tests, from their sources.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -12,8 +12,8 @@ export const CONFORMANCE_PAGE = join(ROOT, 'docs/conformance.md');
 /** A row of the page: id, sentence, and what was last found to prove it. */
 const ROW = /^\| `([a-z0-9_.-]+)` \| (.*?(?<!\\)) \| .*\|$/gm;
 
-/** A test's title, and the tags among its options, before which a comment may stand. */
-const TAGGED = /(['"`])((?:\\.|(?!\1)[^\\])+)\1,\s*(?:\/\/.*\s*)*\{[^{}]*\btags: \[([^\]]*)\]/g;
+/** A test's title, and the ids at its end. */
+const PROVING = /(['"`])((?:\\.|(?!\1)[^\\\n])+) \[([a-z0-9-]+\.[a-z0-9_.,\s-]+)\]\1/g;
 
 export interface Rule {
   id: string;
@@ -39,10 +39,10 @@ export function readProofs(): Proof[] {
   const tests = paths.filter((path) => path.endsWith('.ts')).toSorted();
   return tests.flatMap((path) => {
     const source = readFileSync(join(ROOT, 'test', path), 'utf8');
-    return [...source.matchAll(TAGGED)].map(([, , title = '', tags = '']) => ({
+    return [...source.matchAll(PROVING)].map(([, , title = '', ids = '']) => ({
       file: path.replaceAll('\\', '/'),
       title: title.replaceAll(/\\(.)/g, '$1'),
-      rules: [...tags.matchAll(/'([^']+)'/g)].map(([, id = '']) => id),
+      rules: ids.split(', '),
     }));
   });
 }

@@ -49,7 +49,7 @@ describe('authentication', () => {
     expect(reply.headers['www-authenticate']).toBe('Bearer realm="docket"');
   });
 
-  it('the scheme Bearer is taken in any case', { tags: ['accounts.bearer'] }, async () => {
+  it('the scheme Bearer is taken in any case [accounts.bearer]', async () => {
     const { key } = await organisation();
     const reply = await edge.app.inject({
       url: '/v1/account',
@@ -58,7 +58,7 @@ describe('authentication', () => {
     expect(reply.statusCode).toBe(200);
   });
 
-  it('the last use of a key is noted, in a batch', { tags: ['accounts.rotation'] }, async () => {
+  it('the last use of a key is noted, in a batch [accounts.rotation]', async () => {
     const { key, keyId, id } = await organisation();
     await call(key, 'GET', '/account');
     expect((await registries.keys.get(id, keyId)).lastUsedAt).toBeNull();
@@ -86,7 +86,7 @@ describe('authentication', () => {
     expect(await ask()).toEqual([401, 'expired_api_key']);
   });
 
-  it('a route that declares no scope stops the start', { tags: ['scopes.required'] }, async () => {
+  it('a route that declares no scope stops the start [scopes.required]', async () => {
     const app = await buildTestApp(database.pool);
     const route = { method: 'GET', url: '/open', handler: () => 'oops', schema: { hide: true } };
     expect(() => app.route(route)).toThrow('does not declare its scope');

@@ -159,8 +159,7 @@ describe('connections that are held open', () => {
     ],
     ['the machine itself has all', '127.0.0.1', [], 8, 'all'],
   ])(
-    'are bounded, refused by closing, and counted: %s',
-    { tags: ['limits.connections'] },
+    'are bounded, refused by closing, and counted: %s [limits.connections]',
     async (_what, remoteAddress, trustedProxies, most, bound) => {
       const refused: string[] = [];
       const app = await buildTestApp(NO_DATABASE, {
@@ -190,13 +189,9 @@ describe('connections that are held open', () => {
     },
   );
 
-  it(
-    'are closed when no headers come on them, and long before one that waits between requests is',
-    { tags: ['limits.connections'] },
-    async () => {
-      const { server } = await buildTestApp(NO_DATABASE);
-      expect(server.headersTimeout).toBe(10_000);
-      expect(server.keepAliveTimeout).toBeGreaterThan(60_000);
-    },
-  );
+  it('are closed when no headers come on them, and long before one that waits between requests is [limits.connections]', async () => {
+    const { server } = await buildTestApp(NO_DATABASE);
+    expect(server.headersTimeout).toBe(10_000);
+    expect(server.keepAliveTimeout).toBeGreaterThan(60_000);
+  });
 });

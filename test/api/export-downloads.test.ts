@@ -21,76 +21,60 @@ const {
 } = await openExportEdge();
 
 describe('GET /exports/{id}/download', () => {
-  it(
-    'a download gives the pack, named, with its digest, and it verifies',
-    { tags: ['operations.export'] },
-    async () => {
-      const id = await createReady();
-      const { sha256, size_bytes, file_name } = (await ask('GET', `/exports/${id}`)).json<{
-        sha256: string;
-        size_bytes: number;
-        file_name: string;
-      }>();
-      const answer = await ask('GET', `/exports/${id}/download`);
-      expect(answer.statusCode).toBe(200);
-      expect(hash('sha256', answer.rawPayload)).toBe(sha256);
-      expect(answer.headers).toMatchObject({
-        etag: `"${sha256}"`,
-        'accept-ranges': 'bytes',
-        'content-type': 'application/zip',
-        'content-length': String(size_bytes),
-        'content-disposition': `attachment; filename="${file_name}"`,
-        'repr-digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
-      });
-      const file = join(directory, 'fetched.zip');
-      writeFileSync(file, answer.rawPayload);
-      const didJson = lab.documents.didDocument();
-      expect(await verifyPack(file, { didJson, now: Date.now() })).toMatchObject({
-        verdict: 'good',
-      });
-      expect(await actionsOf(id)).toEqual([
-        'export.requested',
-        'export.ready',
-        'export.downloaded',
-      ]);
-    },
-  );
+  it('a download gives the pack, named, with its digest, and it verifies [operations.export]', async () => {
+    const id = await createReady();
+    const { sha256, size_bytes, file_name } = (await ask('GET', `/exports/${id}`)).json<{
+      sha256: string;
+      size_bytes: number;
+      file_name: string;
+    }>();
+    const answer = await ask('GET', `/exports/${id}/download`);
+    expect(answer.statusCode).toBe(200);
+    expect(hash('sha256', answer.rawPayload)).toBe(sha256);
+    expect(answer.headers).toMatchObject({
+      etag: `"${sha256}"`,
+      'accept-ranges': 'bytes',
+      'content-type': 'application/zip',
+      'content-length': String(size_bytes),
+      'content-disposition': `attachment; filename="${file_name}"`,
+      'repr-digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
+    });
+    const file = join(directory, 'fetched.zip');
+    writeFileSync(file, answer.rawPayload);
+    const didJson = lab.documents.didDocument();
+    expect(await verifyPack(file, { didJson, now: Date.now() })).toMatchObject({
+      verdict: 'good',
+    });
+    expect(await actionsOf(id)).toEqual(['export.requested', 'export.ready', 'export.downloaded']);
+  });
 
-  it(
-    'parts of a pack that a caller fetches are one entry in the audit log, whichever comes first',
-    { tags: ['operations.export'] },
-    async () => {
-      const id = await createReady();
-      const fetch = (range: string, token?: string) =>
-        ask('GET', `/exports/${id}/download`, {
-          headers: { range },
-          ...(token === undefined ? {} : { token }),
-        });
-      const entries = async () =>
-        (await actionsOf(id)).filter((action) => action === 'export.downloaded').length;
-      await Promise.all(Array.from({ length: 20 }, () => fetch('bytes=9-9')));
-      for (const range of ['bytes=0-0', 'bytes=0-0', 'bytes=-1']) await fetch(range);
-      expect(await entries()).toBe(1);
-      const other = keyFor(ORG, ['service:export'], 'key_other');
-      for (const range of ['bytes=0-0', 'bytes=5-']) await fetch(range, other);
-      expect(await entries()).toBe(2);
-    },
-  );
+  it('parts of a pack that a caller fetches are one entry in the audit log, whichever comes first [operations.export]', async () => {
+    const id = await createReady();
+    const fetch = (range: string, token?: string) =>
+      ask('GET', `/exports/${id}/download`, {
+        headers: { range },
+        ...(token === undefined ? {} : { token }),
+      });
+    const entries = async () =>
+      (await actionsOf(id)).filter((action) => action === 'export.downloaded').length;
+    await Promise.all(Array.from({ length: 20 }, () => fetch('bytes=9-9')));
+    for (const range of ['bytes=0-0', 'bytes=0-0', 'bytes=-1']) await fetch(range);
+    expect(await entries()).toBe(1);
+    const other = keyFor(ORG, ['service:export'], 'key_other');
+    for (const range of ['bytes=0-0', 'bytes=5-']) await fetch(range, other);
+    expect(await entries()).toBe(2);
+  });
 
-  it(
-    'a download from another address is an entry of its own in the audit log',
-    { tags: ['operations.export'] },
-    async () => {
-      const id = await createReady();
-      for (const address of ['192.0.2.1', '198.51.100.7', '198.51.100.7', '192.0.2.1'])
-        await ask('GET', `/exports/${id}/download`, { address });
-      const { rows } = await database.pool.query<{ address: string }>(
-        `select address from audit_log where subject = $1 and action = 'export.downloaded' order by sequence`,
-        [id],
-      );
-      expect(rows.map(({ address }) => address)).toEqual(['192.0.2.1', '198.51.100.7']);
-    },
-  );
+  it('a download from another address is an entry of its own in the audit log [operations.export]', async () => {
+    const id = await createReady();
+    for (const address of ['192.0.2.1', '198.51.100.7', '198.51.100.7', '192.0.2.1'])
+      await ask('GET', `/exports/${id}/download`, { address });
+    const { rows } = await database.pool.query<{ address: string }>(
+      `select address from audit_log where subject = $1 and action = 'export.downloaded' order by sequence`,
+      [id],
+    );
+    expect(rows.map(({ address }) => address)).toEqual(['192.0.2.1', '198.51.100.7']);
+  });
 
   it('a download whose entry is there waits for no other writer of the audit log', async () => {
     const id = await createReady();
@@ -120,26 +104,22 @@ describe('GET /exports/{id}/download', () => {
     );
   });
 
-  it(
-    'a range is 416 beyond the end; several ranges, or another file, give the whole',
-    { tags: ['codes.exports'] },
-    async () => {
-      const id = await createReady();
-      const { headers } = await ask('GET', `/exports/${id}/download`);
-      const length = Number(headers['content-length']);
-      const get = (more: Record<string, string>) =>
-        ask('GET', `/exports/${id}/download`, { headers: more });
-      const beyond = await get({ range: `bytes=${length}-` });
-      expect([beyond.statusCode, codeOf(beyond)]).toEqual([416, 'range_not_satisfiable']);
-      expect(beyond.headers['content-range']).toBe(`bytes */${length}`);
-      expect((await get({ range: 'bytes=0-1,5-6' })).statusCode).toBe(200);
-      expect((await get({ range: 'bytes=0-9', 'if-range': '"other"' })).statusCode).toBe(200);
-      expect(
-        (await get({ range: 'bytes=0-9', 'if-range': String(headers['etag']) })).statusCode,
-      ).toBe(206);
-      expect((await get({ 'if-none-match': String(headers['etag']) })).statusCode).toBe(304);
-    },
-  );
+  it('a range is 416 beyond the end; several ranges, or another file, give the whole [codes.exports]', async () => {
+    const id = await createReady();
+    const { headers } = await ask('GET', `/exports/${id}/download`);
+    const length = Number(headers['content-length']);
+    const get = (more: Record<string, string>) =>
+      ask('GET', `/exports/${id}/download`, { headers: more });
+    const beyond = await get({ range: `bytes=${length}-` });
+    expect([beyond.statusCode, codeOf(beyond)]).toEqual([416, 'range_not_satisfiable']);
+    expect(beyond.headers['content-range']).toBe(`bytes */${length}`);
+    expect((await get({ range: 'bytes=0-1,5-6' })).statusCode).toBe(200);
+    expect((await get({ range: 'bytes=0-9', 'if-range': '"other"' })).statusCode).toBe(200);
+    expect(
+      (await get({ range: 'bytes=0-9', 'if-range': String(headers['etag']) })).statusCode,
+    ).toBe(206);
+    expect((await get({ 'if-none-match': String(headers['etag']) })).statusCode).toBe(304);
+  });
 
   it('a HEAD tells how large the pack is', async () => {
     const id = await createReady();
@@ -151,30 +131,26 @@ describe('GET /exports/{id}/download', () => {
     expect(await actionsOf(id)).not.toContain('export.downloaded');
   });
 
-  it(
-    'a download is 409 before the pack is ready, 409 when it failed, 410 when it expired',
-    { tags: ['codes.exports'] },
-    async () => {
-      const id = await create();
-      const waiting = await ask('GET', `/exports/${id}/download`);
-      expect([waiting.statusCode, codeOf(waiting)]).toEqual([409, 'export_not_ready']);
-      expect(waiting.headers).not.toHaveProperty('retry-after');
-      await builder.run(id);
-      await database.pool.query(`update export set status = 'expired' where id = $1`, [id]);
-      expect([(await ask('GET', `/exports/${id}/download`)).statusCode]).toEqual([410]);
-      const failing = await create();
-      await database.pool.query(
-        `update export set status = 'failed', error_code = 'x', error_message = 'Because.' where id = $1`,
-        [failing],
-      );
-      const failed = await ask('GET', `/exports/${failing}/download`);
-      expect([failed.statusCode, codeOf(failed)]).toEqual([409, 'export_failed']);
-      expect((await ask('GET', `/exports/${failing}`)).json()).toMatchObject({
-        status: 'failed',
-        error: { code: 'x', message: 'Because.' },
-      });
-    },
-  );
+  it('a download is 409 before the pack is ready, 409 when it failed, 410 when it expired [codes.exports]', async () => {
+    const id = await create();
+    const waiting = await ask('GET', `/exports/${id}/download`);
+    expect([waiting.statusCode, codeOf(waiting)]).toEqual([409, 'export_not_ready']);
+    expect(waiting.headers).not.toHaveProperty('retry-after');
+    await builder.run(id);
+    await database.pool.query(`update export set status = 'expired' where id = $1`, [id]);
+    expect([(await ask('GET', `/exports/${id}/download`)).statusCode]).toEqual([410]);
+    const failing = await create();
+    await database.pool.query(
+      `update export set status = 'failed', error_code = 'x', error_message = 'Because.' where id = $1`,
+      [failing],
+    );
+    const failed = await ask('GET', `/exports/${failing}/download`);
+    expect([failed.statusCode, codeOf(failed)]).toEqual([409, 'export_failed']);
+    expect((await ask('GET', `/exports/${failing}`)).json()).toMatchObject({
+      status: 'failed',
+      error: { code: 'x', message: 'Because.' },
+    });
+  });
 });
 
 describe('DELETE /exports/{id}', () => {

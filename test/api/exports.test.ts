@@ -88,22 +88,18 @@ describe('POST /exports', () => {
     ]);
   });
 
-  it(
-    'an export takes a range by time of integration',
-    { tags: ['operations.export'] },
-    async () => {
-      const at = new Date(middle).toISOString();
-      for (const [body, first, last] of [
-        [{ to: at }, 0, 39],
-        [{ from: at }, 40, 74],
-        [{ from: '2020-01-01', to: '2100-01-01T00:00:00Z' }, 0, 74],
-      ] as const) {
-        const answer = await ask('POST', '/exports', { body });
-        expect(answer.json()).toMatchObject({ first_index: first, last_index: last });
-        await ask('DELETE', `/exports/${answer.json<{ id: string }>().id}`);
-      }
-    },
-  );
+  it('an export takes a range by time of integration [operations.export]', async () => {
+    const at = new Date(middle).toISOString();
+    for (const [body, first, last] of [
+      [{ to: at }, 0, 39],
+      [{ from: at }, 40, 74],
+      [{ from: '2020-01-01', to: '2100-01-01T00:00:00Z' }, 0, 74],
+    ] as const) {
+      const answer = await ask('POST', '/exports', { body });
+      expect(answer.json()).toMatchObject({ first_index: first, last_index: last });
+      await ask('DELETE', `/exports/${answer.json<{ id: string }>().id}`);
+    }
+  });
 
   it('an export takes an older checkpoint', async () => {
     const answer = await ask('POST', '/exports', { body: { checkpoint_size: 40 } });
@@ -139,8 +135,7 @@ describe('POST /exports', () => {
     ['too many', PACKS_KEPT_MAX, 1, 'at most 168 packs'],
     ['too large', 1, PACK_BYTES_KEPT_MAX, 'at most 64 GiB of packs'],
   ])(
-    'POST /exports is 429 when the packs that are kept are %s, until one is deleted',
-    { tags: ['codes.exports'] },
+    'POST /exports is 429 when the packs that are kept are %s, until one is deleted [codes.exports]',
     async (_, count, bytes, why) => {
       onTestFinished(async () => {
         await database.pool.query('delete from export where org_id = $1', [STRANGER]);
@@ -169,7 +164,7 @@ describe('POST /exports', () => {
     },
   );
 
-  it('POST /exports is 429 when too many are under way', { tags: ['codes.exports'] }, async () => {
+  it('POST /exports is 429 when too many are under way [codes.exports]', async () => {
     const token = keyFor(STRANGER);
     const all = await Promise.all(
       Array.from({ length: EXPORTS_UNDER_WAY_MAX + 3 }, (_, i) =>

@@ -7,28 +7,24 @@ import { commitReceipts, inferenceRecord, makeReceiptSigner } from '#test/suppor
 
 const database = await createTestDatabase();
 
-it(
-  'the status says that the ledger is behind when the oldest receipt that waits for it is old',
-  { tags: ['dashboard.everyone'] },
-  async () => {
-    const { signer } = makeReceiptSigner();
-    const at = Date.now();
-    const record = inferenceRecord();
-    await commitReceipts(database.poolAs('docket_receipts', 1), signer, [record]);
-    const history = createStatusHistory(database.poolAs('docket_api', 1), systemSurroundings);
-    const statusAt = (now: number) =>
-      openStatus(database.poolAs('docket_api', 1), {
-        index: () => ({ models: new Map(), byName: new Map(), regions: new Map(), currency: null }),
-        health: () => ({ states: new Map(), openCircuits: new Set() }),
-        isServed: () => true,
-        notes: async () => new Map(),
-        history,
-        onError: (error) => {
-          throw error;
-        },
-        now: () => now,
-      }).now();
-    expect(await statusAt(at)).toMatchObject({ ledger: 'normal' });
-    expect(await statusAt(at + 60_000)).toMatchObject({ ledger: 'behind' });
-  },
-);
+it('the status says that the ledger is behind when the oldest receipt that waits for it is old [dashboard.everyone]', async () => {
+  const { signer } = makeReceiptSigner();
+  const at = Date.now();
+  const record = inferenceRecord();
+  await commitReceipts(database.poolAs('docket_receipts', 1), signer, [record]);
+  const history = createStatusHistory(database.poolAs('docket_api', 1), systemSurroundings);
+  const statusAt = (now: number) =>
+    openStatus(database.poolAs('docket_api', 1), {
+      index: () => ({ models: new Map(), byName: new Map(), regions: new Map(), currency: null }),
+      health: () => ({ states: new Map(), openCircuits: new Set() }),
+      isServed: () => true,
+      notes: async () => new Map(),
+      history,
+      onError: (error) => {
+        throw error;
+      },
+      now: () => now,
+    }).now();
+  expect(await statusAt(at)).toMatchObject({ ledger: 'normal' });
+  expect(await statusAt(at + 60_000)).toMatchObject({ ledger: 'behind' });
+});

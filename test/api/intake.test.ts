@@ -77,70 +77,54 @@ async function told(key: string, path = '/v1/chat/completions', body = '{'): Pro
 }
 
 describe('bodies on their way', () => {
-  it(
-    'two of the largest bodies on their way are all that a key may have: a third is refused unread, and room comes back',
-    { tags: ['limits.intake'] },
-    async () => {
-      const key = newKey('org_bytes');
-      await announce(key, MIB);
-      expect(await told(key)).toBe('invalid_json');
-      await announce(key, MIB);
-      await until(async () => (await told(key)) === 'requests_per_second_exceeded');
-      const refused = await ask(`http://127.0.0.1:${port}/v1/embeddings`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: 'x'.repeat(100_000),
-      });
-      expectRefusal(refused, 'requests_per_second_exceeded', { headers: { 'retry-after': '1' } });
-      for (const socket of open) socket.destroy();
-      await until(async () => (await told(key)) === 'invalid_json');
-    },
-  );
+  it('two of the largest bodies on their way are all that a key may have: a third is refused unread, and room comes back [limits.intake]', async () => {
+    const key = newKey('org_bytes');
+    await announce(key, MIB);
+    expect(await told(key)).toBe('invalid_json');
+    await announce(key, MIB);
+    await until(async () => (await told(key)) === 'requests_per_second_exceeded');
+    const refused = await ask(`http://127.0.0.1:${port}/v1/embeddings`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: 'x'.repeat(100_000),
+    });
+    expectRefusal(refused, 'requests_per_second_exceeded', { headers: { 'retry-after': '1' } });
+    for (const socket of open) socket.destroy();
+    await until(async () => (await told(key)) === 'invalid_json');
+  });
 
-  it(
-    'the keys of an organisation share three of the largest bodies, and neither other organisations nor a revocation are held up',
-    { tags: ['limits.intake'] },
-    async () => {
-      const [first, second] = [newKey('org_keys'), newKey('org_keys')];
-      await Promise.all([announce(first, MIB), announce(second, MIB), announce(second, MIB)]);
-      await until(async () => (await told(first)) === 'requests_per_second_exceeded');
-      expect(await told(newKey('org_other'))).toBe('invalid_json');
-      // A stolen key that fills all of this does not hold its own revocation up.
-      expect(await told(first, '/v1/keys/key_x/revoke')).toBe('invalid_json');
-    },
-  );
+  it('the keys of an organisation share three of the largest bodies, and neither other organisations nor a revocation are held up [limits.intake]', async () => {
+    const [first, second] = [newKey('org_keys'), newKey('org_keys')];
+    await Promise.all([announce(first, MIB), announce(second, MIB), announce(second, MIB)]);
+    await until(async () => (await told(first)) === 'requests_per_second_exceeded');
+    expect(await told(newKey('org_other'))).toBe('invalid_json');
+    // A stolen key that fills all of this does not hold its own revocation up.
+    expect(await told(first, '/v1/keys/key_x/revoke')).toBe('invalid_json');
+  });
 
-  it(
-    'eight of the largest bodies are all that the process takes at once: then it asks every caller with a large one to wait, and takes small ones',
-    { tags: ['limits.intake', 'codes.internal'] },
-    async () => {
-      const keys = Array.from({ length: 4 }, (_, i) => newKey(`org_all_${i}`));
-      // They come: a body that does not gives its place to another.
-      await Promise.all(
-        keys.flatMap((key) => [announce(key, MIB, MIB - 1), announce(key, MIB, MIB - 1)]),
-      );
-      const other = newKey('org_last');
-      const large = `{${' '.repeat(100_000)}`;
-      await until(async () => (await told(other, undefined, large)) === 'dispatch_unavailable');
-      expect(await told(other)).toBe('invalid_json');
-      for (const socket of open) socket.destroy();
-      await until(async () => (await told(other, undefined, large)) !== 'dispatch_unavailable');
-      expect(await told(other, undefined, large)).toBe('invalid_json');
-    },
-  );
+  it('eight of the largest bodies are all that the process takes at once: then it asks every caller with a large one to wait, and takes small ones [limits.intake, codes.internal]', async () => {
+    const keys = Array.from({ length: 4 }, (_, i) => newKey(`org_all_${i}`));
+    // They come: a body that does not gives its place to another.
+    await Promise.all(
+      keys.flatMap((key) => [announce(key, MIB, MIB - 1), announce(key, MIB, MIB - 1)]),
+    );
+    const other = newKey('org_last');
+    const large = `{${' '.repeat(100_000)}`;
+    await until(async () => (await told(other, undefined, large)) === 'dispatch_unavailable');
+    expect(await told(other)).toBe('invalid_json');
+    for (const socket of open) socket.destroy();
+    await until(async () => (await told(other, undefined, large)) !== 'dispatch_unavailable');
+    expect(await told(other, undefined, large)).toBe('invalid_json');
+  });
 
-  it(
-    'requests with small bodies are counted too, by key and organisation',
-    { tags: ['limits.intake'] },
-    async () => {
-      const key = newKey('org_many');
-      await Promise.all(Array.from({ length: 256 }, () => announce(key, 10)));
-      await until(async () => (await told(key)) === 'requests_per_second_exceeded');
-      expect(await told(newKey('org_few'))).toBe('invalid_json');
-    },
-  );
+  it('requests with small bodies are counted too, by key and organisation [limits.intake]', async () => {
+    const key = newKey('org_many');
+    await Promise.all(Array.from({ length: 256 }, () => announce(key, 10)));
+    await until(async () => (await told(key)) === 'requests_per_second_exceeded');
+    expect(await told(newKey('org_few'))).toBe('invalid_json');
+  });
 
-  it('a body without a length counts as the largest', { tags: ['limits.intake'] }, async () => {
+  it('a body without a length counts as the largest [limits.intake]', async () => {
     const key = newKey('org_chunked');
     for (let i = 0; i < 2; i += 1) {
       const request = httpRequest({
@@ -161,8 +145,7 @@ describe('bodies on their way', () => {
 
 describe('a body that is larger than its route takes', () => {
   it.each(['/v1/keys', '/v1/exports'])(
-    'a body over 64 KiB is refused where none is for a model: %s',
-    { tags: ['limits.intake'] },
+    'a body over 64 KiB is refused where none is for a model: %s [limits.intake]',
     async (path) => {
       const key = credentials.issue('org_small', ['admin:keys', 'service:export']);
       const send = (bytes: number) =>
@@ -176,31 +159,26 @@ describe('a body that is larger than its route takes', () => {
     },
   );
 
-  it(
-    'a hundred of a hundred clients that send too much read that they do',
-    { tags: ['errors.unread-body'] },
-    async () => {
-      const key = newKey('org_too_large');
-      const body = 'x'.repeat(3 * MIB);
-      for (let i = 0; i < 100; i += 1) {
-        const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-          body,
-        });
-        expect(response.status).toBe(413);
-        await response.arrayBuffer();
-      }
-    },
-  );
+  it('a hundred of a hundred clients that send too much read that they do [errors.unread-body]', async () => {
+    const key = newKey('org_too_large');
+    const body = 'x'.repeat(3 * MIB);
+    for (let i = 0; i < 100; i += 1) {
+      const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body,
+      });
+      expect(response.status).toBe(413);
+      await response.arrayBuffer();
+    }
+  });
 
   it.each([
     ['without a key', 'HTTP/1.1', 401],
     ['that asks to close', 'HTTP/1.1', 413],
     ['of HTTP/1.0', 'HTTP/1.0', 413],
   ])(
-    'a client %s that is still sending gets its refusal, and then the end of the connection',
-    { tags: ['errors.unread-body'] },
+    'a client %s that is still sending gets its refusal, and then the end of the connection [errors.unread-body]',
     async (who, version, status) => {
       const key = newKey('org_closing');
       const head = [
@@ -216,21 +194,17 @@ describe('a body that is larger than its route takes', () => {
     },
   );
 
-  it('a client that never stops sending is cut off', { tags: ['errors.unread-body'] }, async () => {
+  it('a client that never stops sending is cut off [errors.unread-body]', async () => {
     expect(await sendWithoutEnd()).toBeLessThan(200 * MIB);
   });
 
-  it(
-    'many clients that never stop sending are read no faster together than the process can afford, and others are answered meanwhile',
-    { tags: ['errors.unread-body'] },
-    async () => {
-      const sending = Promise.all(Array.from({ length: 20 }, sendWithoutEnd));
-      expect(await told(newKey('org_meanwhile'))).toBe('invalid_json');
-      const sent = (await sending).reduce((sum, bytes) => sum + bytes, 0);
-      // Alone, each of them gets 64 MiB through, and more while its connection ends.
-      expect(sent).toBeLessThan(800 * MIB);
-    },
-  );
+  it('many clients that never stop sending are read no faster together than the process can afford, and others are answered meanwhile [errors.unread-body]', async () => {
+    const sending = Promise.all(Array.from({ length: 20 }, sendWithoutEnd));
+    expect(await told(newKey('org_meanwhile'))).toBe('invalid_json');
+    const sent = (await sending).reduce((sum, bytes) => sum + bytes, 0);
+    // Alone, each of them gets 64 MiB through, and more while its connection ends.
+    expect(sent).toBeLessThan(800 * MIB);
+  });
 });
 
 /** Sends a body that has no end until the connection is closed; resolves with the bytes that went out. */
@@ -254,21 +228,17 @@ async function sendWithoutEnd(): Promise<number> {
 describe('a client that ends its side of the connection after its request', () => {
   const get = (headers = '') => `GET /v1/methodologies HTTP/1.1\r\nhost: x\r\n${headers}\r\n`;
 
-  it('is answered: a plain GET', { tags: ['errors.half-closed'] }, async () => {
+  it('is answered: a plain GET [errors.half-closed]', async () => {
     const [answer] = await exchange(port, [get()], { hangUp: true });
     expect(answer?.status).toBe(200);
   });
 
-  it(
-    'is answered: a GET of HTTP/1.0 without a Host',
-    { tags: ['errors.half-closed'] },
-    async () => {
-      const [answer] = await exchange(port, ['GET /v1/methodologies HTTP/1.0\r\n\r\n'], {
-        hangUp: true,
-      });
-      expect(answer?.status).toBe(200);
-    },
-  );
+  it('is answered: a GET of HTTP/1.0 without a Host [errors.half-closed]', async () => {
+    const [answer] = await exchange(port, ['GET /v1/methodologies HTTP/1.0\r\n\r\n'], {
+      hangUp: true,
+    });
+    expect(answer?.status).toBe(200);
+  });
 });
 
 describe('a request that two readers might read differently', () => {
@@ -310,7 +280,7 @@ describe('a request that two readers might read differently', () => {
     ['a version that does not exist', 'HTTP/1.7\r\nhost: a\r\n', null],
     ['the version before 1.0', 'HTTP/0.9\r\nhost: a\r\n', null],
     ['the version of another protocol', 'HTTP/2.0\r\nhost: a\r\n', null],
-  ])('is refused: %s', { tags: ['errors.one-reading'] }, async (_what, head, param) => {
+  ])('is refused: %s [errors.one-reading]', async (_what, head, param) => {
     const [answer] = await exchange(port, [
       `POST /v1/chat/completions ${head}connection: close\r\n\r\n0\r\n\r\n`,
     ]);
@@ -329,7 +299,7 @@ describe('a request that two readers might read differently', () => {
     ['a port that is none', 'a:b'],
     ['IPv6 without brackets', '::1'],
     ['letters of no host', 'b\u00fccher'],
-  ])('is refused: a Host with %s', { tags: ['errors.one-reading'] }, async (_what, host) => {
+  ])('is refused: a Host with %s [errors.one-reading]', async (_what, host) => {
     for (const version of ['1.1', '1.0']) {
       const [answer] = await exchange(port, [
         `GET /v1/models HTTP/${version}\r\nhost: ${host}\r\nconnection: close\r\n\r\n`,
@@ -360,8 +330,7 @@ describe('a request that two readers might read differently', () => {
     ['content-encoding: "; drop\r\n', 'this'],
     [`content-encoding: ${'identity,'.repeat(200)}\r\n`, 'this'],
   ])(
-    'is refused: a body of another content encoding, which is named (%j)',
-    { tags: ['errors.one-reading', 'codes.bodies'] },
+    'is refused: a body of another content encoding, which is named (%j) [errors.one-reading, codes.bodies]',
     async (headers, named) => {
       const [answer] = await coded(headers);
       expectRefusal(answer!, 'invalid_content_encoding', {

@@ -9,37 +9,33 @@ const database = await createTestDatabase();
 const { call, edge, organisation, registries } = await createAccountCalls(database);
 
 describe('POST /keys', () => {
-  it(
-    'POST /keys 201: the key is shown once, works at once, and is never shown again',
-    { tags: ['operations.keys', 'keys.shown-once', 'keys.active'] },
-    async () => {
-      const { key } = await organisation();
-      const expires = new Date(Date.now() + DAY_MS).toISOString();
-      const made = await call(key, 'POST', '/keys', {
-        name: 'ci',
-        expires_at: expires,
-        rate_limit: { requests_per_second: 3 },
-      });
-      expect(made.status).toBe(201);
-      expect(made.headers['cache-control']).toBe('no-store');
-      expect(made.body).toMatchObject({
-        object: 'api_key',
-        name: 'ci',
-        state: 'active',
-        scopes: ['inference:read', 'inference:write', 'service:read'],
-        expires_at: expires,
-        rate_limit: { requests_per_second: 3, burst: 12 },
-        predecessor_id: null,
-        lineage_id: made.body.id,
-        last_used_at: null,
-      });
-      expect(made.body.display).toBe(`${made.body.key.slice(0, 8)}…${made.body.key.slice(-4)}`);
-      expect((await call(made.body.key, 'GET', '/account')).status).toBe(200);
-      const shown = await call(key, 'GET', `/keys/${made.body.id}`);
-      expect(shown.body).not.toHaveProperty('key');
-      expect(JSON.stringify((await call(key, 'GET', '/keys')).body)).not.toContain(made.body.key);
-    },
-  );
+  it('POST /keys 201: the key is shown once, works at once, and is never shown again [operations.keys, keys.shown-once, keys.active]', async () => {
+    const { key } = await organisation();
+    const expires = new Date(Date.now() + DAY_MS).toISOString();
+    const made = await call(key, 'POST', '/keys', {
+      name: 'ci',
+      expires_at: expires,
+      rate_limit: { requests_per_second: 3 },
+    });
+    expect(made.status).toBe(201);
+    expect(made.headers['cache-control']).toBe('no-store');
+    expect(made.body).toMatchObject({
+      object: 'api_key',
+      name: 'ci',
+      state: 'active',
+      scopes: ['inference:read', 'inference:write', 'service:read'],
+      expires_at: expires,
+      rate_limit: { requests_per_second: 3, burst: 12 },
+      predecessor_id: null,
+      lineage_id: made.body.id,
+      last_used_at: null,
+    });
+    expect(made.body.display).toBe(`${made.body.key.slice(0, 8)}…${made.body.key.slice(-4)}`);
+    expect((await call(made.body.key, 'GET', '/account')).status).toBe(200);
+    const shown = await call(key, 'GET', `/keys/${made.body.id}`);
+    expect(shown.body).not.toHaveProperty('key');
+    expect(JSON.stringify((await call(key, 'GET', '/keys')).body)).not.toContain(made.body.key);
+  });
 
   it.each([
     ['admin:keys from a key', { name: 'a', scopes: ['admin:keys'] }, 'invalid_scope', 'scopes'],
@@ -69,29 +65,25 @@ describe('POST /keys', () => {
     expect(refusalOf(await call(key, 'POST', '/keys', payload))).toEqual([400, code, param]);
   });
 
-  it(
-    'POST /keys 400: a scope or expiry beyond the plan',
-    { tags: ['codes.keys', 'scopes.plans'] },
-    async () => {
-      const account = await activeAccount(registries, 'audit_plus');
-      const { plaintext } = await registries.keys.issue(
-        account.id,
-        { name: 'a', scopes: ['admin:keys'] },
-        OPERATOR,
-      );
-      expect(
-        (await call(plaintext, 'POST', '/keys', { name: 'b', scopes: ['service:export'] })).status,
-      ).toBe(201);
-      await registries.accounts.setPlan(account.id, 'audit', OPERATOR);
-      await edge.caughtUp();
-      // admin:keys itself is beyond the plan now.
-      expect(refusalOf(await call(plaintext, 'POST', '/keys', { name: 'c' }))).toEqual([
-        403,
-        'insufficient_scope',
-        null,
-      ]);
-    },
-  );
+  it('POST /keys 400: a scope or expiry beyond the plan [codes.keys, scopes.plans]', async () => {
+    const account = await activeAccount(registries, 'audit_plus');
+    const { plaintext } = await registries.keys.issue(
+      account.id,
+      { name: 'a', scopes: ['admin:keys'] },
+      OPERATOR,
+    );
+    expect(
+      (await call(plaintext, 'POST', '/keys', { name: 'b', scopes: ['service:export'] })).status,
+    ).toBe(201);
+    await registries.accounts.setPlan(account.id, 'audit', OPERATOR);
+    await edge.caughtUp();
+    // admin:keys itself is beyond the plan now.
+    expect(refusalOf(await call(plaintext, 'POST', '/keys', { name: 'c' }))).toEqual([
+      403,
+      'insufficient_scope',
+      null,
+    ]);
+  });
 
   it('POST /keys 401 without a key, 403 without admin:keys', async () => {
     expect(refusalOf(await call(null, 'POST', '/keys', { name: 'a' }))).toEqual([
@@ -138,90 +130,79 @@ describe('the acts on a key', () => {
     expect(items[0]).toMatchObject({ action: 'key.leaked', subject: made.body.id, reason: null });
   });
 
-  it(
-    'rotate, revoke and restore a key: each answer, and each entry of the audit log',
-    {
-      tags: ['operations.keys', 'codes.keys', 'keys.revoked', 'keys.audited', 'accounts.rotation'],
-    },
-    async () => {
-      const { key, keyId } = await organisation();
-      const made = await call(key, 'POST', '/keys', { name: 'prod', scopes: ['service:export'] });
-      const rotated = await call(key, 'POST', `/keys/${made.body.id}/rotate`);
-      expect(rotated.status).toBe(201);
-      expect(rotated.body).toMatchObject({
-        scopes: ['service:export'],
-        lineage_id: made.body.id,
-        predecessor_id: made.body.id,
-      });
-      expect((await call(made.body.key, 'GET', '/account')).status).toBe(200);
+  it('rotate, revoke and restore a key: each answer, and each entry of the audit log [operations.keys, codes.keys, keys.revoked, keys.audited, accounts.rotation]', async () => {
+    const { key, keyId } = await organisation();
+    const made = await call(key, 'POST', '/keys', { name: 'prod', scopes: ['service:export'] });
+    const rotated = await call(key, 'POST', `/keys/${made.body.id}/rotate`);
+    expect(rotated.status).toBe(201);
+    expect(rotated.body).toMatchObject({
+      scopes: ['service:export'],
+      lineage_id: made.body.id,
+      predecessor_id: made.body.id,
+    });
+    expect((await call(made.body.key, 'GET', '/account')).status).toBe(200);
 
-      const revoked = await call(key, 'POST', `/keys/${made.body.id}/revoke`, {
-        reason: 'rotated',
-      });
-      expect(revoked.body).toMatchObject({ state: 'revoked' });
-      await edge.caughtUp();
-      const window =
-        Date.parse(revoked.body.restorable_until) - Date.parse(revoked.body.revoked_at);
-      expect(window).toBe(90 * DAY_MS);
-      expect(refusalOf(await call(made.body.key, 'GET', '/account'))).toEqual([
-        401,
-        'revoked_api_key',
-        null,
-      ]);
-      expect(refusalOf(await call(key, 'POST', `/keys/${made.body.id}/revoke`))).toEqual([
-        409,
-        'key_state_conflict',
-        'id',
-      ]);
-      expect(refusalOf(await call(key, 'POST', `/keys/${made.body.id}/rotate`))).toEqual([
-        409,
-        'key_state_conflict',
-        'id',
-      ]);
+    const revoked = await call(key, 'POST', `/keys/${made.body.id}/revoke`, {
+      reason: 'rotated',
+    });
+    expect(revoked.body).toMatchObject({ state: 'revoked' });
+    await edge.caughtUp();
+    const window = Date.parse(revoked.body.restorable_until) - Date.parse(revoked.body.revoked_at);
+    expect(window).toBe(90 * DAY_MS);
+    expect(refusalOf(await call(made.body.key, 'GET', '/account'))).toEqual([
+      401,
+      'revoked_api_key',
+      null,
+    ]);
+    expect(refusalOf(await call(key, 'POST', `/keys/${made.body.id}/revoke`))).toEqual([
+      409,
+      'key_state_conflict',
+      'id',
+    ]);
+    expect(refusalOf(await call(key, 'POST', `/keys/${made.body.id}/rotate`))).toEqual([
+      409,
+      'key_state_conflict',
+      'id',
+    ]);
 
-      expect((await call(key, 'POST', `/keys/${made.body.id}/restore`)).body.state).toBe('active');
-      await edge.caughtUp();
-      expect((await call(made.body.key, 'GET', '/account')).status).toBe(200);
-      expect(refusalOf(await call(key, 'POST', `/keys/${made.body.id}/restore`))).toEqual([
-        409,
-        'key_state_conflict',
-        'id',
-      ]);
+    expect((await call(key, 'POST', `/keys/${made.body.id}/restore`)).body.state).toBe('active');
+    await edge.caughtUp();
+    expect((await call(made.body.key, 'GET', '/account')).status).toBe(200);
+    expect(refusalOf(await call(key, 'POST', `/keys/${made.body.id}/restore`))).toEqual([
+      409,
+      'key_state_conflict',
+      'id',
+    ]);
 
-      const log = await call(key, 'GET', `/audit-log?order=asc&actor=${keyId}`);
-      expect(
-        log.body.data.map((entry: { action: string; reason: string | null }) => [
-          entry.action,
-          entry.reason,
-        ]),
-      ).toEqual([
-        ['key.issued', null],
-        ['key.rotated', null],
-        ['key.revoked', 'rotated'],
-        ['key.restored', null],
-      ]);
-      expect(log.body.data[0]).toMatchObject({
-        object: 'audit_log_entry',
-        actor: { kind: 'key', id: keyId },
-        address: '127.0.0.1',
-        subject: made.body.id,
-      });
-    },
-  );
+    const log = await call(key, 'GET', `/audit-log?order=asc&actor=${keyId}`);
+    expect(
+      log.body.data.map((entry: { action: string; reason: string | null }) => [
+        entry.action,
+        entry.reason,
+      ]),
+    ).toEqual([
+      ['key.issued', null],
+      ['key.rotated', null],
+      ['key.revoked', 'rotated'],
+      ['key.restored', null],
+    ]);
+    expect(log.body.data[0]).toMatchObject({
+      object: 'audit_log_entry',
+      actor: { kind: 'key', id: keyId },
+      address: '127.0.0.1',
+      subject: made.body.id,
+    });
+  });
 
-  it(
-    'POST /keys/{id}/revoke 400: a key cannot revoke itself',
-    { tags: ['scopes.no-escalation'] },
-    async () => {
-      const { key, keyId } = await organisation();
-      expect(refusalOf(await call(key, 'POST', `/keys/${keyId}/revoke`))).toEqual([
-        400,
-        'invalid_key',
-        'id',
-      ]);
-      expect((await call(key, 'GET', '/account')).status).toBe(200);
-    },
-  );
+  it('POST /keys/{id}/revoke 400: a key cannot revoke itself [scopes.no-escalation]', async () => {
+    const { key, keyId } = await organisation();
+    expect(refusalOf(await call(key, 'POST', `/keys/${keyId}/revoke`))).toEqual([
+      400,
+      'invalid_key',
+      'id',
+    ]);
+    expect((await call(key, 'GET', '/account')).status).toBe(200);
+  });
 
   it('a key of another organisation is 404, as one that does not exist', async () => {
     const { key } = await organisation();

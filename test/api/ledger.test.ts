@@ -88,46 +88,38 @@ describe('every path of the ledger', () => {
 });
 
 describe('GET /ledger/entries', () => {
-  it(
-    'GET /ledger/entries 200: lists newest first, with the fields that are promised',
-    { tags: ['operations.receipts'] },
-    async () => {
-      const answer = await get('/ledger/entries');
-      expect(answer.status).toBe(200);
-      const page = answer.json();
-      expect(indexes(answer)).toEqual(upTo(20).map((i) => SIZE - 1 - i));
-      expect(page).toMatchObject({ object: 'list', has_more: true });
-      expect(page.first_id).toBe(own[SIZE - 1]!.id);
-      expect(page.last_id).toBe(own[SIZE - 20]!.id);
-      expect(page.data[0]).toEqual({
-        id: own[SIZE - 1]!.id,
-        index: SIZE - 1,
-        receipt_id: own[SIZE - 1]!.id,
-        kind: 'inference',
-        leaf_hash: leafOf(own[SIZE - 1]!.body).toString('hex'),
-        integrated_at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
-        supersedes: null,
-      });
-    },
-  );
+  it('GET /ledger/entries 200: lists newest first, with the fields that are promised [operations.receipts]', async () => {
+    const answer = await get('/ledger/entries');
+    expect(answer.status).toBe(200);
+    const page = answer.json();
+    expect(indexes(answer)).toEqual(upTo(20).map((i) => SIZE - 1 - i));
+    expect(page).toMatchObject({ object: 'list', has_more: true });
+    expect(page.first_id).toBe(own[SIZE - 1]!.id);
+    expect(page.last_id).toBe(own[SIZE - 20]!.id);
+    expect(page.data[0]).toEqual({
+      id: own[SIZE - 1]!.id,
+      index: SIZE - 1,
+      receipt_id: own[SIZE - 1]!.id,
+      kind: 'inference',
+      leaf_hash: leafOf(own[SIZE - 1]!.body).toString('hex'),
+      integrated_at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+      supersedes: null,
+    });
+  });
 
-  it(
-    'GET /ledger/entries 200: pages lead through the whole log, in either order, each entry once',
-    { tags: ['operations.receipts'] },
-    async () => {
-      for (const order of ['asc', 'desc']) {
-        const seen: number[] = [];
-        let after = '';
-        for (let more = true; more;) {
-          const answer = await get(`/ledger/entries?limit=100&order=${order}${after}`);
-          seen.push(...indexes(answer));
-          more = answer.json().has_more as boolean;
-          after = `&after=${String(answer.json().last_id)}`;
-        }
-        expect(seen).toEqual(order === 'asc' ? upTo(SIZE) : upTo(SIZE).toReversed());
+  it('GET /ledger/entries 200: pages lead through the whole log, in either order, each entry once [operations.receipts]', async () => {
+    for (const order of ['asc', 'desc']) {
+      const seen: number[] = [];
+      let after = '';
+      for (let more = true; more;) {
+        const answer = await get(`/ledger/entries?limit=100&order=${order}${after}`);
+        seen.push(...indexes(answer));
+        more = answer.json().has_more as boolean;
+        after = `&after=${String(answer.json().last_id)}`;
       }
-    },
-  );
+      expect(seen).toEqual(order === 'asc' ? upTo(SIZE) : upTo(SIZE).toReversed());
+    }
+  });
 
   it('GET /ledger/entries 200: filters by kind and by the time of integration', async () => {
     const degraded = await get('/ledger/entries?kind=degraded&order=asc');
@@ -207,46 +199,38 @@ describe('GET /ledger/checkpoint', () => {
 describe('GET /receipts/{id}/cose', () => {
   const path = (receipt: SubmittedReceipt): string => `/receipts/${receipt.id}/cose`;
 
-  it(
-    'GET /receipts/{id}/cose 200: a COSE receipt by which the receipt’s bytes are in the log',
-    { tags: ['evidence.cose'] },
-    async () => {
-      for (const index of [0, 300, SIZE - 1]) {
-        const answer = await get(path(own[index]!));
-        expect(answer.headers['content-type']).toBe('application/cose; cose-type="cose-sign1"');
-        const cose = parseCoseReceipt(answer.bytes);
-        expect(cose).toMatchObject({ index, size: SIZE, log: originOf('org_a') });
-        const holds = (of: SubmittedReceipt): boolean =>
-          coseReceiptHolds(cose, of.body, ed25519Verifier(lastKey));
-        expect(holds(own[index]!)).toBe(true);
-        expect(holds(own[1]!)).toBe(false);
-      }
-    },
-  );
+  it('GET /receipts/{id}/cose 200: a COSE receipt by which the receipt’s bytes are in the log [evidence.cose]', async () => {
+    for (const index of [0, 300, SIZE - 1]) {
+      const answer = await get(path(own[index]!));
+      expect(answer.headers['content-type']).toBe('application/cose; cose-type="cose-sign1"');
+      const cose = parseCoseReceipt(answer.bytes);
+      expect(cose).toMatchObject({ index, size: SIZE, log: originOf('org_a') });
+      const holds = (of: SubmittedReceipt): boolean =>
+        coseReceiptHolds(cose, of.body, ed25519Verifier(lastKey));
+      expect(holds(own[index]!)).toBe(true);
+      expect(holds(own[1]!)).toBe(false);
+    }
+  });
 
-  it(
-    'GET /receipts/{id}/cose 404: not ready before a checkpoint of two entries that was signed for it',
-    { tags: ['codes.proof_not_ready'] },
-    async () => {
-      const late = makeReceipts('org_late', 3).toSorted((a, b) => (a.id < b.id ? -1 : 1));
-      const asking = edge.keyFor('org_late');
-      const code = async (): Promise<unknown> =>
-        (await get(path(late[0]!), asking)).json().error.code;
-      await submitReceipts(receipts, late.slice(0, 1));
-      expect(await code()).toBe('proof_not_ready');
-      await publish();
-      expect(await code()).toBe('proof_not_ready');
-      expect((await get(`/receipts/${late[0]!.id}/proof`, asking)).status).toBe(200);
-      await submitReceipts(receipts, late.slice(1, 2));
-      await publish();
-      expect((await get(path(late[0]!), asking)).status).toBe(200);
-      await submitReceipts(receipts, late.slice(2));
-      await integrateAll(worker);
-      const unnamed = { signer: makeCheckpointSigner(), memory: makeCheckpointMemory(), originOf };
-      await publishCheckpoints(worker, { ...unnamed, limit: 10, intervalMs: 0 });
-      expect(await code()).toBe('proof_not_ready');
-    },
-  );
+  it('GET /receipts/{id}/cose 404: not ready before a checkpoint of two entries that was signed for it [codes.proof_not_ready]', async () => {
+    const late = makeReceipts('org_late', 3).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const asking = edge.keyFor('org_late');
+    const code = async (): Promise<unknown> =>
+      (await get(path(late[0]!), asking)).json().error.code;
+    await submitReceipts(receipts, late.slice(0, 1));
+    expect(await code()).toBe('proof_not_ready');
+    await publish();
+    expect(await code()).toBe('proof_not_ready');
+    expect((await get(`/receipts/${late[0]!.id}/proof`, asking)).status).toBe(200);
+    await submitReceipts(receipts, late.slice(1, 2));
+    await publish();
+    expect((await get(path(late[0]!), asking)).status).toBe(200);
+    await submitReceipts(receipts, late.slice(2));
+    await integrateAll(worker);
+    const unnamed = { signer: makeCheckpointSigner(), memory: makeCheckpointMemory(), originOf };
+    await publishCheckpoints(worker, { ...unnamed, limit: 10, intervalMs: 0 });
+    expect(await code()).toBe('proof_not_ready');
+  });
 
   it('GET /receipts/{id}/cose 404: of another organisation’s receipt, or of none', async () => {
     for (const [id, asking] of [

@@ -45,8 +45,7 @@ beforeAll(async () => {
 
 describe('GET /receipts/{id}/lineage', () => {
   it.each(['audit', 'plus', 'enterprise'])(
-    'GET /receipts/{id}/lineage 200: linked data for the tier %s',
-    { tags: ['operations.lineage'] },
+    'GET /receipts/{id}/lineage 200: linked data for the tier %s [operations.lineage]',
     async (tier) => {
       const answer = await get(ids[tier]!);
       expect(answer.status).toBe(200);

@@ -32,57 +32,45 @@ async function organisation() {
 }
 
 describe('a change made through one process', () => {
-  it(
-    'a revocation through one process is known to the other by its notice',
-    { tags: ['survives.revocation'] },
-    async () => {
-      const { key, id } = await organisation();
-      const target = await registries.keys.issue(id, { name: 'target' }, OPERATOR);
-      expect(await ask(two, target.plaintext)).toBe('admitted');
-      const reply = await one.app.inject({
-        method: 'POST',
-        url: `/v1/keys/${target.key.id}/revoke`,
-        headers: { authorization: `Bearer ${key}` },
-      });
-      expect(reply.statusCode).toBe(200);
-      await two.caughtUp();
-      expect(await ask(two, target.plaintext)).toBe('revoked_api_key');
-    },
-  );
+  it('a revocation through one process is known to the other by its notice [survives.revocation]', async () => {
+    const { key, id } = await organisation();
+    const target = await registries.keys.issue(id, { name: 'target' }, OPERATOR);
+    expect(await ask(two, target.plaintext)).toBe('admitted');
+    const reply = await one.app.inject({
+      method: 'POST',
+      url: `/v1/keys/${target.key.id}/revoke`,
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(reply.statusCode).toBe(200);
+    await two.caughtUp();
+    expect(await ask(two, target.plaintext)).toBe('revoked_api_key');
+  });
 
-  it(
-    'suspension, reinstatement, plan and limits reach both processes',
-    { tags: ['accounts.suspended'] },
-    async () => {
-      const { key, id } = await organisation();
-      const steps: [() => Promise<unknown>, string][] = [
-        [() => registries.accounts.suspend(id, OPERATOR, 'looking into it'), 'customer_suspended'],
-        [() => registries.accounts.reinstate(id, OPERATOR, 'all is well'), 'admitted'],
-        [() => registries.accounts.close(id, OPERATOR, 'the end'), 'revoked_api_key'],
-      ];
-      for (const [change, outcome] of steps) {
-        await change();
-        await Promise.all([one.caughtUp(), two.caughtUp()]);
-        expect([await ask(one, key), await ask(two, key)]).toEqual([outcome, outcome]);
-      }
-      const other = await organisation();
-      const limits = { requestsPerSecond: 3, burst: 4, requestsPerDay: 5, concurrentStreams: 6 };
-      await registries.accounts.setLimits(other.id, limits, OPERATOR);
-      await two.caughtUp();
-      expect((await two.cache.lookup(other.key))?.limits).toEqual(limits);
-    },
-  );
+  it('suspension, reinstatement, plan and limits reach both processes [accounts.suspended]', async () => {
+    const { key, id } = await organisation();
+    const steps: [() => Promise<unknown>, string][] = [
+      [() => registries.accounts.suspend(id, OPERATOR, 'looking into it'), 'customer_suspended'],
+      [() => registries.accounts.reinstate(id, OPERATOR, 'all is well'), 'admitted'],
+      [() => registries.accounts.close(id, OPERATOR, 'the end'), 'revoked_api_key'],
+    ];
+    for (const [change, outcome] of steps) {
+      await change();
+      await Promise.all([one.caughtUp(), two.caughtUp()]);
+      expect([await ask(one, key), await ask(two, key)]).toEqual([outcome, outcome]);
+    }
+    const other = await organisation();
+    const limits = { requestsPerSecond: 3, burst: 4, requestsPerDay: 5, concurrentStreams: 6 };
+    await registries.accounts.setLimits(other.id, limits, OPERATOR);
+    await two.caughtUp();
+    expect((await two.cache.lookup(other.key))?.limits).toEqual(limits);
+  });
 
-  it(
-    'a process that hears no notice knows of a revocation within five seconds',
-    { tags: ['survives.revocation'] },
-    async () => {
-      const { key, keyId, id } = await organisation();
-      await registries.keys.revoke(id, keyId, OPERATOR);
-      deaf.clock.advance(WITHOUT_NOTICE_MS - 400);
-      expect(await ask(deaf, key)).toBe('revoked_api_key');
-    },
-  );
+  it('a process that hears no notice knows of a revocation within five seconds [survives.revocation]', async () => {
+    const { key, keyId, id } = await organisation();
+    await registries.keys.revoke(id, keyId, OPERATOR);
+    deaf.clock.advance(WITHOUT_NOTICE_MS - 400);
+    expect(await ask(deaf, key)).toBe('revoked_api_key');
+  });
 
   it('a process knows what it missed as soon as its channel is back', async () => {
     const { key, keyId, id } = await organisation();

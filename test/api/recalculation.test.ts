@@ -40,32 +40,24 @@ const flagBecause = async (id: string, reason: string) => {
 };
 
 describe('POST /receipts/{id}/recalculate', () => {
-  it(
-    'POST /receipts/{id}/recalculate 202 for a degraded receipt, and 409 while that is pending',
-    { tags: ['codes.receipts'] },
-    async () => {
-      const id = await issue({ model: UNSIZED });
-      expect(await flag(id)).toEqual({
-        status: 202,
-        body: { object: 'recalculation', receipt_id: id, status: 'pending' },
-      });
-      expect(await flag(id)).toMatchObject({
-        status: 409,
-        body: { error: { code: 'recalculation_pending', type: 'validation_error', param: 'id' } },
-      });
-    },
-  );
+  it('POST /receipts/{id}/recalculate 202 for a degraded receipt, and 409 while that is pending [codes.receipts]', async () => {
+    const id = await issue({ model: UNSIZED });
+    expect(await flag(id)).toEqual({
+      status: 202,
+      body: { object: 'recalculation', receipt_id: id, status: 'pending' },
+    });
+    expect(await flag(id)).toMatchObject({
+      status: 409,
+      body: { error: { code: 'recalculation_pending', type: 'validation_error', param: 'id' } },
+    });
+  });
 
-  it(
-    'POST /receipts/{id}/recalculate 409 for a receipt that is not degraded',
-    { tags: ['codes.receipts'] },
-    async () => {
-      expect(await flag(await issue())).toMatchObject({
-        status: 409,
-        body: { error: { code: 'not_degraded' } },
-      });
-    },
-  );
+  it('POST /receipts/{id}/recalculate 409 for a receipt that is not degraded [codes.receipts]', async () => {
+    expect(await flag(await issue())).toMatchObject({
+      status: 409,
+      body: { error: { code: 'not_degraded' } },
+    });
+  });
 
   it('POST /receipts/{id}/recalculate 404 for a receipt of another organisation, and for none', async () => {
     const foreign = await issue({ model: UNSIZED, orgId: 'org_b' });
@@ -77,23 +69,19 @@ describe('POST /receipts/{id}/recalculate', () => {
     }
   });
 
-  it(
-    'POST /receipts/{id}/recalculate 409 for a receipt that is pending, which GET says too',
-    { tags: ['codes.receipts'] },
-    async () => {
-      const pending = {
-        status: 409,
-        body: { error: { code: 'receipt_pending', type: 'validation_error', param: 'id' } },
-      };
-      expect(await flag(PENDING)).toMatchObject(pending);
-      const got = await edge.get(`/receipts/${PENDING}`, READ);
-      expect({ status: got.status, body: got.json() as object }).toMatchObject(pending);
-      expect(got.headers).toMatchObject({ 'x-should-retry': 'false', 'retry-after': '2' });
-      // Of another organisation it says nothing.
-      const foreign = await edge.get(`/receipts/${PENDING}`, edge.keyFor('org_b'));
-      expect(foreign.status).toBe(404);
-    },
-  );
+  it('POST /receipts/{id}/recalculate 409 for a receipt that is pending, which GET says too [codes.receipts]', async () => {
+    const pending = {
+      status: 409,
+      body: { error: { code: 'receipt_pending', type: 'validation_error', param: 'id' } },
+    };
+    expect(await flag(PENDING)).toMatchObject(pending);
+    const got = await edge.get(`/receipts/${PENDING}`, READ);
+    expect({ status: got.status, body: got.json() as object }).toMatchObject(pending);
+    expect(got.headers).toMatchObject({ 'x-should-retry': 'false', 'retry-after': '2' });
+    // Of another organisation it says nothing.
+    const foreign = await edge.get(`/receipts/${PENDING}`, edge.keyFor('org_b'));
+    expect(foreign.status).toBe(404);
+  });
 
   it('POST /receipts/{id}/recalculate 401 without a key, 403 without the scope', async () => {
     const id = await issue({ model: UNSIZED });

@@ -70,28 +70,24 @@ describe('GET /receipts', () => {
     return { status: answer.status, body: answer.json() };
   };
 
-  it(
-    'finds receipts by each column that a list has, and by all together',
-    { tags: ['operations.receipts'] },
-    async () => {
-      const { credentialSubject, tier } = parseReceipt(bytes).document;
-      const { region, model } = credentialSubject;
-      const fits = [
-        `model=${encodeURIComponent(model)}`,
-        `region=${region}`,
-        `tier=${tier}`,
-        `key=${inferenceRecord().keyId}`,
-        'outcome=complete',
-        'kind=inference',
-      ];
-      for (const query of [...fits, fits.join('&')]) {
-        expect((await list(query)).body.first_id, query).toBe(id);
-      }
-      for (const query of ['tier=audit_plus', 'outcome=truncated', 'kind=refused']) {
-        expect((await list(`${fits[0]}&${query}`)).body.data, query).toEqual([]);
-      }
-    },
-  );
+  it('finds receipts by each column that a list has, and by all together [operations.receipts]', async () => {
+    const { credentialSubject, tier } = parseReceipt(bytes).document;
+    const { region, model } = credentialSubject;
+    const fits = [
+      `model=${encodeURIComponent(model)}`,
+      `region=${region}`,
+      `tier=${tier}`,
+      `key=${inferenceRecord().keyId}`,
+      'outcome=complete',
+      'kind=inference',
+    ];
+    for (const query of [...fits, fits.join('&')]) {
+      expect((await list(query)).body.first_id, query).toBe(id);
+    }
+    for (const query of ['tier=audit_plus', 'outcome=truncated', 'kind=refused']) {
+      expect((await list(`${fits[0]}&${query}`)).body.data, query).toEqual([]);
+    }
+  });
 
   it.each([
     ['tier=gold', 'invalid_tier', 'tier'],
@@ -146,32 +142,28 @@ describe('the address that a receipt has as its id', () => {
     expect((await edge.ask('GET', path, edge.keyFor('org_b'))).status).toBe(404);
   });
 
-  it(
-    'shows a browser without a key the ways to it, as a page that is the same whether there is such a receipt',
-    { tags: ['receipts.address'] },
-    async () => {
-      const inBrowser = async (url: string, headers: Record<string, string> = {}) => {
-        const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
-        const reply = await edge.app.inject({ url, headers: { accept, ...headers } });
-        return {
-          status: reply.statusCode,
-          type: reply.headers['content-type'],
-          text: reply.payload,
-        };
+  it('shows a browser without a key the ways to it, as a page that is the same whether there is such a receipt [receipts.address]', async () => {
+    const inBrowser = async (url: string, headers: Record<string, string> = {}) => {
+      const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+      const reply = await edge.app.inject({ url, headers: { accept, ...headers } });
+      return {
+        status: reply.statusCode,
+        type: reply.headers['content-type'],
+        text: reply.payload,
       };
-      const page = await inBrowser(`/receipts/${id}`);
-      expect([page.status, page.type]).toEqual([401, 'text/html; charset=utf-8']);
-      const none = `rcpt_${newId('req').slice('req_'.length)}`;
-      const other = await inBrowser(`/receipts/${none}`);
-      expect(other.text.replaceAll(none, id)).toBe(page.text);
-      // A key is a program's, with anything that it accepts; and what is no id is shown on no page.
-      const keyed = await inBrowser(`/receipts/${id}`, { authorization: `Bearer ${key}` });
-      expect([keyed.status, keyed.text]).toEqual([200, bytes]);
-      const wrong = await inBrowser(`/receipts/${id}`, { authorization: 'Bearer dkt_x' });
-      expect([wrong.status, wrong.type]).toEqual([401, 'application/json; charset=utf-8']);
-      expect((await inBrowser("/receipts/x';reboot;'")).type).toContain('json');
-    },
-  );
+    };
+    const page = await inBrowser(`/receipts/${id}`);
+    expect([page.status, page.type]).toEqual([401, 'text/html; charset=utf-8']);
+    const none = `rcpt_${newId('req').slice('req_'.length)}`;
+    const other = await inBrowser(`/receipts/${none}`);
+    expect(other.text.replaceAll(none, id)).toBe(page.text);
+    // A key is a program's, with anything that it accepts; and what is no id is shown on no page.
+    const keyed = await inBrowser(`/receipts/${id}`, { authorization: `Bearer ${key}` });
+    expect([keyed.status, keyed.text]).toEqual([200, bytes]);
+    const wrong = await inBrowser(`/receipts/${id}`, { authorization: 'Bearer dkt_x' });
+    expect([wrong.status, wrong.type]).toEqual([401, 'application/json; charset=utf-8']);
+    expect((await inBrowser("/receipts/x';reboot;'")).type).toContain('json');
+  });
 });
 
 describe('GET /derivations/{digest}', () => {

@@ -31,7 +31,7 @@ const idsOf = async (query: string): Promise<string[]> => {
   return (answer.json() as { data: { id: string }[] }).data.map(({ id }) => id);
 };
 
-describe('GET /requests', { tags: ['requests.found'] }, () => {
+describe('GET /requests [requests.found]', () => {
   it('GET /requests 200: the newest first, page by page, as the cursor pages of the SDK expect', async () => {
     const first = (await get('/requests?limit=2')).json();
     expect(first).toMatchObject({
@@ -87,7 +87,7 @@ describe('GET /requests', { tags: ['requests.found'] }, () => {
   });
 });
 
-describe('GET /requests/{id}', { tags: ['requests.found'] }, () => {
+describe('GET /requests/{id} [requests.found]', () => {
   it('GET /requests/{id} 200: status, times, tokens and receipt of one', async () => {
     expect((await get(`/requests/${answered.id}`)).json()).toMatchObject({
       id: answered.id,

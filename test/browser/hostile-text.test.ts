@@ -573,8 +573,8 @@ const confirmSessions = (at: Date | null) =>
   database.pool.query(`update persons.session set confirmed_at = $1`, [at]);
 
 it(
-  'no text that a person typed or that came from outside runs, leads anywhere or draws anything on any page, and each stands there as text',
-  { tags: ['dashboard.escaped', 'dashboard.browser'], timeout: 240_000 },
+  'no text that a person typed or that came from outside runs, leads anywhere or draws anything on any page, and each stands there as text [dashboard.escaped, dashboard.browser]',
+  { timeout: 240_000 },
   async () => {
     const org = `/dashboard/${orgId}`;
     const service = '/dashboard/service';

@@ -215,19 +215,8 @@ async function rotate(
 }
 
 it(
-  'a person signs up, applies and is reviewed, has a contract and a key, calls with it, verifies the receipt and a pack, and rotates and revokes the key, which is refused',
+  'a person signs up, applies and is reviewed, has a contract and a key, calls with it, verifies the receipt and a pack, and rotates and revokes the key, which is refused [dashboard.browser, dashboard.sign-up, dashboard.reviews, dashboard.operators, dashboard.keys, dashboard.receipts, dashboard.exports, dashboard.verify, accounts.onboarding]',
   {
-    tags: [
-      'dashboard.browser',
-      'dashboard.sign-up',
-      'dashboard.reviews',
-      'dashboard.operators',
-      'dashboard.keys',
-      'dashboard.receipts',
-      'dashboard.exports',
-      'dashboard.verify',
-      'accounts.onboarding',
-    ],
     timeout: 240_000,
   },
   async () => {

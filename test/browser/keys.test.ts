@@ -45,51 +45,43 @@ async function keyFlow(page: Page, name: string): Promise<{ secret: string; id: 
   return { secret, id };
 }
 
-it(
-  'the commands beside a new key work when they are pasted',
-  { tags: ['dashboard.browser', 'dashboard.keys'] },
-  async () => {
-    const page = await open();
-    await signIn(page);
-    await keyFlowUntilShown(page, 'To be pasted');
-    // The pages name the public address, which has no port in this test.
-    const snippet = async (id: string): Promise<string> =>
-      (await page.locator(`#${id}`).textContent())!.replace('http://127.0.0.1/v1', `${root}/v1`);
-    const curl = await run('sh', ['-c', await snippet('curl')]);
-    expect(JSON.parse(curl.stdout)).toHaveProperty('receipt.id');
-    const typescript = await snippet('typescript');
-    const node = await run(process.execPath, ['--input-type=module', '--eval', typescript]);
-    expect(node.stdout).toMatch(/rcpt_\w+/);
-  },
-);
+it('the commands beside a new key work when they are pasted [dashboard.browser, dashboard.keys]', async () => {
+  const page = await open();
+  await signIn(page);
+  await keyFlowUntilShown(page, 'To be pasted');
+  // The pages name the public address, which has no port in this test.
+  const snippet = async (id: string): Promise<string> =>
+    (await page.locator(`#${id}`).textContent())!.replace('http://127.0.0.1/v1', `${root}/v1`);
+  const curl = await run('sh', ['-c', await snippet('curl')]);
+  expect(JSON.parse(curl.stdout)).toHaveProperty('receipt.id');
+  const typescript = await snippet('typescript');
+  const node = await run(process.execPath, ['--input-type=module', '--eval', typescript]);
+  expect(node.stdout).toMatch(/rcpt_\w+/);
+});
 
-it(
-  'a key is created, revoked, restored and rotated without JavaScript',
-  { tags: ['dashboard.browser'] },
-  async () => {
-    const page = await open({ javaScriptEnabled: false });
-    await signIn(page);
-    const { secret } = await keyFlow(page, 'Without JavaScript');
-    expect(await statusWith(root, secret)).toBe(200);
-    expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
-    await page.getByText('Revoke…').click();
-    await page.getByRole('button', { name: 'Revoke key' }).click();
-    await page.getByText('Key revoked: requests').waitFor();
-    await page.getByRole('button', { name: 'Restore key' }).click();
-    await page.getByText('Key restored. It works').waitFor();
-    await page.getByRole('link', { name: 'Rotate…' }).click();
-    await page.getByRole('button', { name: 'Issue the successor' }).click();
-    await page.getByRole('link', { name: 'I have stored it' }).click();
-    await page.getByRole('link', { name: 'Look again' }).click();
-    await page.getByText('Revoke the old key…').click();
-    await page.getByRole('button', { name: 'Revoke the old key' }).click();
-    await page.getByText('The rotation is complete').waitFor();
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByText('You are signed out').waitFor();
-  },
-);
+it('a key is created, revoked, restored and rotated without JavaScript [dashboard.browser]', async () => {
+  const page = await open({ javaScriptEnabled: false });
+  await signIn(page);
+  const { secret } = await keyFlow(page, 'Without JavaScript');
+  expect(await statusWith(root, secret)).toBe(200);
+  expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
+  await page.getByText('Revoke…').click();
+  await page.getByRole('button', { name: 'Revoke key' }).click();
+  await page.getByText('Key revoked: requests').waitFor();
+  await page.getByRole('button', { name: 'Restore key' }).click();
+  await page.getByText('Key restored. It works').waitFor();
+  await page.getByRole('link', { name: 'Rotate…' }).click();
+  await page.getByRole('button', { name: 'Issue the successor' }).click();
+  await page.getByRole('link', { name: 'I have stored it' }).click();
+  await page.getByRole('link', { name: 'Look again' }).click();
+  await page.getByText('Revoke the old key…').click();
+  await page.getByRole('button', { name: 'Revoke the old key' }).click();
+  await page.getByText('The rotation is complete').waitFor();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByText('You are signed out').waitFor();
+});
 
-it('a key is created by keyboard alone', { tags: ['dashboard.browser'] }, async () => {
+it('a key is created by keyboard alone [dashboard.browser]', async () => {
   // And with pages that pass into each other, as most people have them.
   const page = await open({ reducedMotion: 'no-preference' });
   await page.goto('/dashboard/sign-in');
@@ -125,43 +117,39 @@ it('a key is created by keyboard alone', { tags: ['dashboard.browser'] }, async 
   expect(await page.locator('#secret').textContent()).toMatch(/^dkt_\w{38}$/);
 });
 
-it(
-  'pages have connections of their own to PostgreSQL: however many of their statements wait, those of programs do not',
-  { tags: ['limits.pages'] },
-  async () => {
-    const { pool } = product.database;
-    const page = await fetch(`${root}/dashboard/sign-in`);
-    const body = new URLSearchParams({
-      form: formTokenOf(await page.text()),
-      email: owner.email,
-      password: PASSWORD,
-    });
-    const headers = { origin: root, cookie: page.headers.getSetCookie()[0]!.split(';')[0]! };
-    const key = await (await newOrganisation(product)).newKey();
-    const address = `${root}/dashboard/sign-in`;
-    const waiting = () =>
-      pool.query<{ by: string }>(
-        `select distinct application_name as by from pg_stat_activity
+it('pages have connections of their own to PostgreSQL: however many of their statements wait, those of programs do not [limits.pages]', async () => {
+  const { pool } = product.database;
+  const page = await fetch(`${root}/dashboard/sign-in`);
+  const body = new URLSearchParams({
+    form: formTokenOf(await page.text()),
+    email: owner.email,
+    password: PASSWORD,
+  });
+  const headers = { origin: root, cookie: page.headers.getSetCookie()[0]!.split(';')[0]! };
+  const key = await (await newOrganisation(product)).newKey();
+  const address = `${root}/dashboard/sign-in`;
+  const waiting = () =>
+    pool.query<{ by: string }>(
+      `select distinct application_name as by from pg_stat_activity
          where datname = current_database() and wait_event_type = 'Lock' and query like '%"persons"."rate"%'`,
-      );
-    const holder = await pool.connect();
-    let signingIn: Promise<Response>;
-    try {
-      await holder.query('begin');
-      await holder.query('lock table persons.rate in access exclusive mode');
-      signingIn = fetch(address, { method: 'POST', redirect: 'manual', headers, body });
-      await until(async () => (await waiting()).rows.length > 0);
-      expect((await waiting()).rows).toEqual([{ by: 'docket pages' }]);
-      // A key that was not used yet is looked up.
-      expect(await statusWith(root, key)).toBe(200);
-    } finally {
-      // Others sign in to the same product.
-      await holder.query('rollback');
-      holder.release();
-    }
-    expect((await signingIn).status).toBe(303);
-  },
-);
+    );
+  const holder = await pool.connect();
+  let signingIn: Promise<Response>;
+  try {
+    await holder.query('begin');
+    await holder.query('lock table persons.rate in access exclusive mode');
+    signingIn = fetch(address, { method: 'POST', redirect: 'manual', headers, body });
+    await until(async () => (await waiting()).rows.length > 0);
+    expect((await waiting()).rows).toEqual([{ by: 'docket pages' }]);
+    // A key that was not used yet is looked up.
+    expect(await statusWith(root, key)).toBe(200);
+  } finally {
+    // Others sign in to the same product.
+    await holder.query('rollback');
+    holder.release();
+  }
+  expect((await signingIn).status).toBe(303);
+});
 
 it('nothing that these pages did is against their policy', () => {
   expect(problems).toEqual([]);

@@ -106,9 +106,9 @@ async function findings(name: string): Promise<string> {
 }
 
 it(
-  'reviewers approve by keyboard and without JavaScript, and axe finds nothing on their pages in any view',
+  'reviewers approve by keyboard and without JavaScript, and axe finds nothing on their pages in any view [dashboard.browser, dashboard.reviews, dashboard.budget]',
   // Each page is looked at in three views.
-  { tags: ['dashboard.browser', 'dashboard.reviews', 'dashboard.budget'], timeout: 240_000 },
+  { timeout: 240_000 },
   async () => {
     const reviewers = await Promise.all(
       ['Rita Reviewer', 'Rob Reviewer'].map((name) =>
@@ -150,8 +150,8 @@ it(
 );
 
 it(
-  'an operator suspends an account by its forms, and axe finds nothing on the pages of operators in any view',
-  { tags: ['dashboard.browser', 'dashboard.operators', 'dashboard.budget'], timeout: 240_000 },
+  'an operator suspends an account by its forms, and axe finds nothing on the pages of operators in any view [dashboard.browser, dashboard.operators, dashboard.budget]',
+  { timeout: 240_000 },
   async () => {
     const operator = await newPerson(
       database.pool,
@@ -217,8 +217,8 @@ it(
 );
 
 it(
-  'the page of a contract computes the digest of the chosen document in the browser and sends the digest alone; without JavaScript it is typed',
-  { tags: ['dashboard.browser', 'dashboard.operators'], timeout: 120_000 },
+  'the page of a contract computes the digest of the chosen document in the browser and sends the digest alone; without JavaScript it is typed [dashboard.browser, dashboard.operators]',
+  { timeout: 120_000 },
   async () => {
     const operator = await newPerson(database.pool, [{ kind: 'staff', role: 'operator' }]);
     const { id } = await registries.accounts.create(newAccount(), OPERATOR);

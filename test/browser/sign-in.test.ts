@@ -81,142 +81,131 @@ const actionsOf = async (personId: string): Promise<string[]> => {
   return rows.map(({ action }) => action);
 };
 
-it(
-  'a person adds a passkey under a name, signs in by it without a password, and removes it: then it opens nothing',
-  { tags: ['dashboard.passkeys', 'dashboard.browser'] },
-  async () => {
-    const owner = await newOwner();
-    const { page, device, authenticator } = await newDevice();
-    await signInWith((await newDevice()).page, owner);
-    await signInWith(page, owner);
-    expect(await confirmedOf(owner.id)).toEqual([true, true]);
-    await addPasskey(page, 'Laptop <b>');
-    // The other session has shown less than there is to show now.
-    expect(await confirmedOf(owner.id)).toEqual([false, true]);
-    expect(await page.getByRole('rowheader', { name: 'Laptop <b>' }).count()).toBe(1);
-    expect(await problemsOf(page, ['/dashboard/account'])).toEqual([]);
-    // The window is left as wide as a phone, where a menu comes before what is clicked on.
-    await page.setViewportSize({ width: 1280, height: 800 });
-    await page.goto('/dashboard/account');
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    const sent: string[] = [];
-    page.on('request', (request) => {
-      if (request.method() === 'POST') sent.push(request.postData() ?? '');
-    });
-    await signInByPasskey(page);
-    await page.waitForURL('**/overview');
-    // What was sent opens nothing a second time, though the form is the visitor's own.
-    const again = await page.evaluate(
-      async (body) => {
-        const reply = await fetch('/dashboard/sign-in/passkey', {
-          method: 'POST',
-          body,
-          headers: { 'content-type': 'application/x-www-form-urlencoded' },
-        });
-        return reply.status;
-      },
-      sent.find((body) => body.includes('clientDataJSON'))!,
-    );
-    expect(again).toBe(401);
-    // A device that does not make sure who it is lets no person in.
-    await page.goto('/dashboard/account');
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await device.send('WebAuthn.setUserVerified', {
-      authenticatorId: authenticator,
-      isUserVerified: false,
-    });
-    await signInByPasskey(page);
-    await page.getByText('Nothing was shown').waitFor();
-    await device.send('WebAuthn.setUserVerified', {
-      authenticatorId: authenticator,
-      isUserVerified: true,
-    });
-    await page.getByRole('button', { name: 'Use a passkey' }).click();
-    await page.waitForURL('**/overview');
-    await page.goto('/dashboard/account');
-    await page.getByRole('button', { name: 'Remove Laptop <b>' }).click();
-    await page.getByText('no longer signs you in').waitFor();
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await signInByPasskey(page);
-    await page.getByText('The passkey was not accepted').waitFor();
-    expect(await actionsOf(owner.id)).toEqual(['passkey.added', 'passkey.removed']);
-    const { rows } = await database.pool.query(
-      'select subject from mail_outbox where recipient = $1',
-      [owner.email],
-    );
-    expect(rows.map(({ subject }) => subject)).toEqual([
-      'A passkey was added to your Docket account',
-      'A passkey was removed from your Docket account',
-    ]);
-  },
-);
+it('a person adds a passkey under a name, signs in by it without a password, and removes it: then it opens nothing [dashboard.passkeys, dashboard.browser]', async () => {
+  const owner = await newOwner();
+  const { page, device, authenticator } = await newDevice();
+  await signInWith((await newDevice()).page, owner);
+  await signInWith(page, owner);
+  expect(await confirmedOf(owner.id)).toEqual([true, true]);
+  await addPasskey(page, 'Laptop <b>');
+  // The other session has shown less than there is to show now.
+  expect(await confirmedOf(owner.id)).toEqual([false, true]);
+  expect(await page.getByRole('rowheader', { name: 'Laptop <b>' }).count()).toBe(1);
+  expect(await problemsOf(page, ['/dashboard/account'])).toEqual([]);
+  // The window is left as wide as a phone, where a menu comes before what is clicked on.
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.goto('/dashboard/account');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  const sent: string[] = [];
+  page.on('request', (request) => {
+    if (request.method() === 'POST') sent.push(request.postData() ?? '');
+  });
+  await signInByPasskey(page);
+  await page.waitForURL('**/overview');
+  // What was sent opens nothing a second time, though the form is the visitor's own.
+  const again = await page.evaluate(
+    async (body) => {
+      const reply = await fetch('/dashboard/sign-in/passkey', {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      });
+      return reply.status;
+    },
+    sent.find((body) => body.includes('clientDataJSON'))!,
+  );
+  expect(again).toBe(401);
+  // A device that does not make sure who it is lets no person in.
+  await page.goto('/dashboard/account');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await device.send('WebAuthn.setUserVerified', {
+    authenticatorId: authenticator,
+    isUserVerified: false,
+  });
+  await signInByPasskey(page);
+  await page.getByText('Nothing was shown').waitFor();
+  await device.send('WebAuthn.setUserVerified', {
+    authenticatorId: authenticator,
+    isUserVerified: true,
+  });
+  await page.getByRole('button', { name: 'Use a passkey' }).click();
+  await page.waitForURL('**/overview');
+  await page.goto('/dashboard/account');
+  await page.getByRole('button', { name: 'Remove Laptop <b>' }).click();
+  await page.getByText('no longer signs you in').waitFor();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signInByPasskey(page);
+  await page.getByText('The passkey was not accepted').waitFor();
+  expect(await actionsOf(owner.id)).toEqual(['passkey.added', 'passkey.removed']);
+  const { rows } = await database.pool.query(
+    'select subject from mail_outbox where recipient = $1',
+    [owner.email],
+  );
+  expect(rows.map(({ subject }) => subject)).toEqual([
+    'A passkey was added to your Docket account',
+    'A passkey was removed from your Docket account',
+  ]);
+});
 
-it(
-  'a passkey confirms an act in place of the password, for its own person alone, and also where a code is asked for',
-  { tags: ['dashboard.passkeys', 'dashboard.step-up', 'dashboard.second-factor'] },
-  async () => {
-    const [owner, other] = [await newOwner(), await newOwner()];
-    const { page } = await newDevice();
-    await signInWith(page, owner);
-    await addPasskey(page, 'Phone');
-    // With a second factor the passkey alone lets in: the device has asked for something too.
-    await database.pool.query('update persons.person set two_factor_enabled = true where id = $1', [
-      owner.id,
-    ]);
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await signInByPasskey(page);
-    await page.waitForURL('**/overview');
-    await database.pool.query(
-      'update persons.session set confirmed_at = null where person_id = $1',
-      [owner.id],
-    );
-    await page.goto(`/dashboard/${orgId}/team`);
-    await page.getByLabel('E-mail').fill('someone@person.example');
-    await page.getByRole('button', { name: 'Send the invitation' }).click();
-    await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
-    await page.getByRole('button', { name: 'Use a passkey' }).click();
-    await page.getByText('Invitation sent').waitFor();
-    // Another person's, in a session of one who has a passkey too, confirms nothing.
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await signInWith(page, other);
-    await database.pool.query(
-      `insert into persons.passkey (id, person_id, name, public_key, counter, transports, created_at)
+it('a passkey confirms an act in place of the password, for its own person alone, and also where a code is asked for [dashboard.passkeys, dashboard.step-up, dashboard.second-factor]', async () => {
+  const [owner, other] = [await newOwner(), await newOwner()];
+  const { page } = await newDevice();
+  await signInWith(page, owner);
+  await addPasskey(page, 'Phone');
+  // With a second factor the passkey alone lets in: the device has asked for something too.
+  await database.pool.query('update persons.person set two_factor_enabled = true where id = $1', [
+    owner.id,
+  ]);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signInByPasskey(page);
+  await page.waitForURL('**/overview');
+  await database.pool.query('update persons.session set confirmed_at = null where person_id = $1', [
+    owner.id,
+  ]);
+  await page.goto(`/dashboard/${orgId}/team`);
+  await page.getByLabel('E-mail').fill('someone@person.example');
+  await page.getByRole('button', { name: 'Send the invitation' }).click();
+  await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
+  await page.getByRole('button', { name: 'Use a passkey' }).click();
+  await page.getByText('Invitation sent').waitFor();
+  // Another person's, in a session of one who has a passkey too, confirms nothing.
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signInWith(page, other);
+  await database.pool.query(
+    `insert into persons.passkey (id, person_id, name, public_key, counter, transports, created_at)
        values ('elsewhere', $1, 'elsewhere', '\\x00', 0, '{}', now())`,
-      [other.id],
-    );
-    await database.pool.query(
-      'update persons.session set confirmed_at = null where person_id = $1',
-      [other.id],
-    );
-    await page.goto(`/dashboard/${orgId}/team`);
-    await page.getByLabel('E-mail').fill('nobody@person.example');
-    await page.getByRole('button', { name: 'Send the invitation' }).click();
-    await page.getByRole('button', { name: 'Use a passkey' }).click();
-    await page.getByText('This passkey does not belong to your account').waitFor();
-    // Nor does one person remove another's.
-    const { rows } = await database.pool.query<{ id: string }>(
-      'select id from persons.passkey where person_id = $1',
-      [owner.id],
-    );
-    await database.pool.query(
-      'update persons.session set confirmed_at = now() where person_id = $1',
-      [other.id],
-    );
-    await page.goto('/dashboard/account');
-    await page.locator('input[name=passkey][value=elsewhere]').evaluate((input, id) => {
-      (input as unknown as { value: string }).value = id;
-    }, rows[0]!.id);
-    await page.getByRole('button', { name: 'Remove elsewhere' }).click();
-    await page.getByText('There is no such passkey').waitFor();
-    expect(errors).toEqual([]);
-  },
-);
+    [other.id],
+  );
+  await database.pool.query('update persons.session set confirmed_at = null where person_id = $1', [
+    other.id,
+  ]);
+  await page.goto(`/dashboard/${orgId}/team`);
+  await page.getByLabel('E-mail').fill('nobody@person.example');
+  await page.getByRole('button', { name: 'Send the invitation' }).click();
+  await page.getByRole('button', { name: 'Use a passkey' }).click();
+  await page.getByText('This passkey does not belong to your account').waitFor();
+  // Nor does one person remove another's.
+  const { rows } = await database.pool.query<{ id: string }>(
+    'select id from persons.passkey where person_id = $1',
+    [owner.id],
+  );
+  await database.pool.query(
+    'update persons.session set confirmed_at = now() where person_id = $1',
+    [other.id],
+  );
+  await page.goto('/dashboard/account');
+  await page.locator('input[name=passkey][value=elsewhere]').evaluate((input, id) => {
+    (input as unknown as { value: string }).value = id;
+  }, rows[0]!.id);
+  await page.getByRole('button', { name: 'Remove elsewhere' }).click();
+  await page.getByText('There is no such passkey').waitFor();
+  expect(errors).toEqual([]);
+});
 
 it(
-  'axe finds nothing on the pages of passkeys and single sign-on, of those who set it up, who come in by it and who do not, in light and dark',
+  'axe finds nothing on the pages of passkeys and single sign-on, of those who set it up, who come in by it and who do not, in light and dark [dashboard.browser, dashboard.single-sign-on, dashboard.budget]',
   // Each page is looked at in three views.
   {
-    tags: ['dashboard.browser', 'dashboard.single-sign-on', 'dashboard.budget'],
     timeout: 240_000,
   },
   async () => {

@@ -236,88 +236,84 @@ describe('the files of the verifier', () => {
 });
 
 describe('/verify and the record that a receipt names', () => {
-  it(
-    'asks its own gateway by a click, by its digest alone, and says of the figures what the command says of the record beside it',
-    { tags: ['dashboard.verify'] },
-    async () => {
-      const receipt = await (await post(system, '/chat/completions', chatBody())).text();
-      const [digest] = /(?<=\/derivations\/)[\w-]+/.exec(receipt)!;
-      const served = `${system.root}/derivations/${digest}`;
-      const record = await (await fetch(served)).text();
-      const [file, keys, beside] = ['own.json', 'own-did.json', `${digest}.json`].map((name) =>
-        join(lab.directory, name),
-      ) as [string, string, string];
-      writeFileSync(file, receipt);
-      writeFileSync(keys, await (await fetch(`${system.root}/.well-known/did.json`)).text());
-      /** What the page says of a receipt, and the command: in words about record and figures, with the verdict. */
-      const site = await (await browser.newContext({ baseURL: system.root })).newPage();
-      const asked: string[] = [];
-      site.on('request', (request) => {
-        if (request.url().includes('derivations')) asked.push(request.url());
-      });
-      const judge = async (text: string): Promise<{ verdict: string; checks: string }> => {
-        asked.length = 0;
-        await site.goto('/verify');
-        await site.getByText('Or paste a receipt').click();
-        await site.locator('#text').fill(text);
-        await site.getByRole('button', { name: 'Check' }).click();
-        await site.locator('#result').waitFor();
-        expect(asked).toEqual([]);
-        const fetching = site.getByRole('button', { name: 'Fetch the record' });
-        if (await fetching.isVisible()) {
-          await fetching.click();
-          await fetching.waitFor({ state: 'hidden' });
-          await site.locator('#progress:empty').waitFor({ state: 'attached' });
-        }
-        const [verdict, checks] = await Promise.all(
-          ['#verdict', '#checks'].map((part) => site.locator(part).textContent()),
-        );
-        return { verdict: verdict!, checks: checks! };
-      };
-      const linesOf = (text: string): string[] =>
-        text
-          .split('\n')
-          .filter((line) => /^(derivation record|figures) /.test(line))
-          .map((line) => line.replace(/ {2,}/, '  '));
-      const command = async (...more: string[]): Promise<string[]> => {
-        const { stdout } = await runDocket(['verify', file, '--trust', keys, ...more]);
-        return linesOf(stdout.replaceAll(beside, new URL(served).host + new URL(served).pathname));
-      };
-
-      const missing = await command();
-      writeFileSync(beside, record);
-      const found = await judge(receipt);
-      expect(linesOf(found.checks)).toEqual(await command());
-      expect(found.verdict).toMatch(/Good\..*figures: computed again/s);
-      expect(asked).toEqual([served]);
-
-      // Where it cannot be had that is said, and what to do; the receipt is as good as it was for the command.
-      await site.route('**/derivations/*', (route) => route.fulfill({ status: 503 }));
-      const away = await judge(receipt);
-      expect(away.verdict).toMatch(/Good\..*figures were not computed again/s);
-      const [why] = linesOf(away.checks);
-      expect(why).toContain(missing[0]!.split(': ')[0]);
-      expect(why).toContain(`/derivations/${digest} could not be fetched (503)`);
-
-      // Another record is not believed, wherever it comes from.
-      const other = record.replace('"version":1}', '"version":1 }');
-      await site.unroute('**/derivations/*');
-      await site.route('**/derivations/*', (route) => route.fulfill({ body: other }));
-      const altered = await judge(receipt);
-      writeFileSync(beside, other);
-      expect(linesOf(altered.checks)).toEqual(await command());
-      expect(altered.verdict).toContain('Bad.');
-
-      // A receipt of another issuer is none of this gateway's business.
-      const [theirs] = new ForgedPack(lab.whole)
-        .text(new ForgedPack(lab.whole).shard('receipts'))
-        .split('\n')
-        .filter((line) => line.includes('/derivations/'));
-      expect((await judge(theirs!)).checks).toContain('this page asks its own gateway alone');
+  it('asks its own gateway by a click, by its digest alone, and says of the figures what the command says of the record beside it [dashboard.verify]', async () => {
+    const receipt = await (await post(system, '/chat/completions', chatBody())).text();
+    const [digest] = /(?<=\/derivations\/)[\w-]+/.exec(receipt)!;
+    const served = `${system.root}/derivations/${digest}`;
+    const record = await (await fetch(served)).text();
+    const [file, keys, beside] = ['own.json', 'own-did.json', `${digest}.json`].map((name) =>
+      join(lab.directory, name),
+    ) as [string, string, string];
+    writeFileSync(file, receipt);
+    writeFileSync(keys, await (await fetch(`${system.root}/.well-known/did.json`)).text());
+    /** What the page says of a receipt, and the command: in words about record and figures, with the verdict. */
+    const site = await (await browser.newContext({ baseURL: system.root })).newPage();
+    const asked: string[] = [];
+    site.on('request', (request) => {
+      if (request.url().includes('derivations')) asked.push(request.url());
+    });
+    const judge = async (text: string): Promise<{ verdict: string; checks: string }> => {
+      asked.length = 0;
+      await site.goto('/verify');
+      await site.getByText('Or paste a receipt').click();
+      await site.locator('#text').fill(text);
+      await site.getByRole('button', { name: 'Check' }).click();
+      await site.locator('#result').waitFor();
       expect(asked).toEqual([]);
-      await site.context().close();
-    },
-  );
+      const fetching = site.getByRole('button', { name: 'Fetch the record' });
+      if (await fetching.isVisible()) {
+        await fetching.click();
+        await fetching.waitFor({ state: 'hidden' });
+        await site.locator('#progress:empty').waitFor({ state: 'attached' });
+      }
+      const [verdict, checks] = await Promise.all(
+        ['#verdict', '#checks'].map((part) => site.locator(part).textContent()),
+      );
+      return { verdict: verdict!, checks: checks! };
+    };
+    const linesOf = (text: string): string[] =>
+      text
+        .split('\n')
+        .filter((line) => /^(derivation record|figures) /.test(line))
+        .map((line) => line.replace(/ {2,}/, '  '));
+    const command = async (...more: string[]): Promise<string[]> => {
+      const { stdout } = await runDocket(['verify', file, '--trust', keys, ...more]);
+      return linesOf(stdout.replaceAll(beside, new URL(served).host + new URL(served).pathname));
+    };
+
+    const missing = await command();
+    writeFileSync(beside, record);
+    const found = await judge(receipt);
+    expect(linesOf(found.checks)).toEqual(await command());
+    expect(found.verdict).toMatch(/Good\..*figures: computed again/s);
+    expect(asked).toEqual([served]);
+
+    // Where it cannot be had that is said, and what to do; the receipt is as good as it was for the command.
+    await site.route('**/derivations/*', (route) => route.fulfill({ status: 503 }));
+    const away = await judge(receipt);
+    expect(away.verdict).toMatch(/Good\..*figures were not computed again/s);
+    const [why] = linesOf(away.checks);
+    expect(why).toContain(missing[0]!.split(': ')[0]);
+    expect(why).toContain(`/derivations/${digest} could not be fetched (503)`);
+
+    // Another record is not believed, wherever it comes from.
+    const other = record.replace('"version":1}', '"version":1 }');
+    await site.unroute('**/derivations/*');
+    await site.route('**/derivations/*', (route) => route.fulfill({ body: other }));
+    const altered = await judge(receipt);
+    writeFileSync(beside, other);
+    expect(linesOf(altered.checks)).toEqual(await command());
+    expect(altered.verdict).toContain('Bad.');
+
+    // A receipt of another issuer is none of this gateway's business.
+    const [theirs] = new ForgedPack(lab.whole)
+      .text(new ForgedPack(lab.whole).shard('receipts'))
+      .split('\n')
+      .filter((line) => line.includes('/derivations/'));
+    expect((await judge(theirs!)).checks).toContain('this page asks its own gateway alone');
+    expect(asked).toEqual([]);
+    await site.context().close();
+  });
 });
 
 const drop = (name: string, text: string) => ({

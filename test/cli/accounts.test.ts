@@ -163,115 +163,96 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     expect(await found('dkt_0000')).toEqual([]);
   });
 
-  it(
-    'leads a flagged applicant through review and contract to a key, each step refused before its time',
-    { tags: ['accounts.onboarding'] },
-    async () => {
-      const id = await create('Sharp Tools');
-      expect(await refused(['accounts', 'activate', id])).toContain('cannot activate');
-      expect(await refused(['keys', 'issue', '--org', id])).toContain(
-        'Keys need an active account',
+  it('leads a flagged applicant through review and contract to a key, each step refused before its time [accounts.onboarding]', async () => {
+    const id = await create('Sharp Tools');
+    expect(await refused(['accounts', 'activate', id])).toContain('cannot activate');
+    expect(await refused(['keys', 'issue', '--org', id])).toContain('Keys need an active account');
+    expect((await declare(id, 'defence')).state).toBe('in_review');
+    const reviews = await json(['review', 'list']);
+    const review = reviews.find((one: { org_id: string }) => one.org_id === id);
+    const shown = await json(['review', 'show', review.id]);
+    expect(shown.screening.reasons[0]).toMatchObject({ kind: 'industry' });
+    const seen = ['--screening', shown.screening.id];
+    const { stdout } = await runDocket(['review', 'show', review.id], ENV);
+    expect(stdout).toContain('defence');
+    expect(stdout).toMatch(new RegExp(`^screening +${shown.screening.id}$`, 'm'));
+    expect(
+      await refused(['review', 'decide', review.id, 'maybe', '--reason', 'x', ...seen]),
+    ).toContain('approve or reject');
+    const decided = [
+      'review',
+      'decide',
+      review.id,
+      'approve',
+      '--reason',
+      'kitchen knives',
+      ...seen,
+    ];
+    expect(await json(decided)).toMatchObject({ decision: 'approved', decided_by: HERE });
+    expect(await refused(decided)).toContain('decided already');
+
+    const sign = [
+      'accounts',
+      'sign',
+      id,
+      '--kind',
+      'pilot',
+      '--document',
+      document,
+      '--signatory',
+      'B',
+    ];
+    expect((await json([...sign])).state).toBe('contracted');
+    expect((await json(['accounts', 'activate', id])).state).toBe('active');
+    const issued = await json([
+      'keys',
+      'issue',
+      '--org',
+      id,
+      '--scopes',
+      'inference:read,admin:keys',
+    ]);
+    expect(issued).toMatchObject({ state: 'active', scopes: ['inference:read', 'admin:keys'] });
+    expect(issued.key).toMatch(/^dkt_/);
+
+    const rotated = await json(['keys', 'rotate', issued.id, '--org', id]);
+    expect(rotated).toMatchObject({ predecessor_id: issued.id, scopes: issued.scopes });
+    const support = ['--ticket', 'T-4711', '--reason', 'asked by telephone'];
+    // The id says whose it is; an organisation that is named has to be the one.
+    for (const leaked of [[], ['--leaked']]) {
+      expect(await json(['keys', 'revoke', issued.id, ...support, ...leaked])).toMatchObject({
+        state: 'revoked',
+        leaked: leaked.length > 0,
+      });
+      const restore = ['keys', 'restore', issued.id, ...support];
+      expect(await refused([...restore, '--org', 'org_01JD0A9F6R4N8P1S5VZC7B2DEG'])).toContain(
+        'No such key',
       );
-      expect((await declare(id, 'defence')).state).toBe('in_review');
-      const reviews = await json(['review', 'list']);
-      const review = reviews.find((one: { org_id: string }) => one.org_id === id);
-      const shown = await json(['review', 'show', review.id]);
-      expect(shown.screening.reasons[0]).toMatchObject({ kind: 'industry' });
-      const seen = ['--screening', shown.screening.id];
-      const { stdout } = await runDocket(['review', 'show', review.id], ENV);
-      expect(stdout).toContain('defence');
-      expect(stdout).toMatch(new RegExp(`^screening +${shown.screening.id}$`, 'm'));
-      expect(
-        await refused(['review', 'decide', review.id, 'maybe', '--reason', 'x', ...seen]),
-      ).toContain('approve or reject');
-      const decided = [
-        'review',
-        'decide',
-        review.id,
-        'approve',
-        '--reason',
-        'kitchen knives',
-        ...seen,
-      ];
-      expect(await json(decided)).toMatchObject({ decision: 'approved', decided_by: HERE });
-      expect(await refused(decided)).toContain('decided already');
+      expect(await json(restore)).toMatchObject({ state: 'active', leaked: false });
+    }
+    expect(await refused(['keys', 'revoke', ...support])).toContain('Name the key');
+    for (const act of ['revoke', 'restore']) {
+      const unexplained = ['keys', act, issued.id, '--ticket', 'T-4711'];
+      const { code, stderr } = await runDocket(unexplained, ENV);
+      expect([code, stderr]).toEqual([1, expect.stringContaining("option '--reason <text>'")]);
+    }
+    expect(await json(['keys', 'list', '--org', id])).toHaveLength(2);
+    expect((await runDocket(['keys', 'list', '--org', id], ENV)).stdout).not.toContain(issued.key);
+  });
 
-      const sign = [
-        'accounts',
-        'sign',
-        id,
-        '--kind',
-        'pilot',
-        '--document',
-        document,
-        '--signatory',
-        'B',
-      ];
-      expect((await json([...sign])).state).toBe('contracted');
-      expect((await json(['accounts', 'activate', id])).state).toBe('active');
-      const issued = await json([
-        'keys',
-        'issue',
-        '--org',
-        id,
-        '--scopes',
-        'inference:read,admin:keys',
-      ]);
-      expect(issued).toMatchObject({ state: 'active', scopes: ['inference:read', 'admin:keys'] });
-      expect(issued.key).toMatch(/^dkt_/);
-
-      const rotated = await json(['keys', 'rotate', issued.id, '--org', id]);
-      expect(rotated).toMatchObject({ predecessor_id: issued.id, scopes: issued.scopes });
-      const support = ['--ticket', 'T-4711', '--reason', 'asked by telephone'];
-      // The id says whose it is; an organisation that is named has to be the one.
-      for (const leaked of [[], ['--leaked']]) {
-        expect(await json(['keys', 'revoke', issued.id, ...support, ...leaked])).toMatchObject({
-          state: 'revoked',
-          leaked: leaked.length > 0,
-        });
-        const restore = ['keys', 'restore', issued.id, ...support];
-        expect(await refused([...restore, '--org', 'org_01JD0A9F6R4N8P1S5VZC7B2DEG'])).toContain(
-          'No such key',
-        );
-        expect(await json(restore)).toMatchObject({ state: 'active', leaked: false });
-      }
-      expect(await refused(['keys', 'revoke', ...support])).toContain('Name the key');
-      for (const act of ['revoke', 'restore']) {
-        const unexplained = ['keys', act, issued.id, '--ticket', 'T-4711'];
-        const { code, stderr } = await runDocket(unexplained, ENV);
-        expect([code, stderr]).toEqual([1, expect.stringContaining("option '--reason <text>'")]);
-      }
-      expect(await json(['keys', 'list', '--org', id])).toHaveLength(2);
-      expect((await runDocket(['keys', 'list', '--org', id], ENV)).stdout).not.toContain(
-        issued.key,
-      );
-    },
-  );
-
-  it(
-    'revokes a leaked key from standard input, by itself or by its hash',
-    { tags: ['accounts.support'] },
-    async () => {
-      const id = await activeAccount();
-      const support = ['--ticket', 'T-1'];
-      const leaked = [
-        'keys',
-        'revoke',
-        '--leaked',
-        ...support,
-        '--reason',
-        'found in a repository',
-      ];
-      for (const form of ['key', 'hash'] as const) {
-        const { key, id: keyId } = await json(['keys', 'issue', '--org', id]);
-        const input = `${form === 'key' ? key : hashKey(key)}\n`;
-        expect(await json(leaked, input)).toMatchObject({ id: keyId, state: 'revoked' });
-        expect(await refused(leaked, input)).toContain('revoked');
-      }
-      expect(await refused(leaked, 'dkt_nonsense\n')).toContain('neither a key nor a SHA-256');
-      expect(await refused(leaked, `${'0'.repeat(64)}\n`)).toContain('No such key');
-    },
-  );
+  it('revokes a leaked key from standard input, by itself or by its hash [accounts.support]', async () => {
+    const id = await activeAccount();
+    const support = ['--ticket', 'T-1'];
+    const leaked = ['keys', 'revoke', '--leaked', ...support, '--reason', 'found in a repository'];
+    for (const form of ['key', 'hash'] as const) {
+      const { key, id: keyId } = await json(['keys', 'issue', '--org', id]);
+      const input = `${form === 'key' ? key : hashKey(key)}\n`;
+      expect(await json(leaked, input)).toMatchObject({ id: keyId, state: 'revoked' });
+      expect(await refused(leaked, input)).toContain('revoked');
+    }
+    expect(await refused(leaked, 'dkt_nonsense\n')).toContain('neither a key nor a SHA-256');
+    expect(await refused(leaked, `${'0'.repeat(64)}\n`)).toContain('No such key');
+  });
 
   it('marks keys that are older than the year after which rotation is recommended', async () => {
     const id = await activeAccount();

@@ -81,7 +81,7 @@ beforeAll(async () => {
   await grow(database, 'org_a', 7);
 });
 
-describe('docket ledger declare-loss', { tags: ['survives.declared-loss'] }, () => {
+describe('docket ledger declare-loss [survives.declared-loss]', () => {
   it('prints what it would declare, and changes nothing without --yes', async () => {
     const { halted } = await grow(restored!, 'org_a', 2);
     expect(halted).toMatchObject([{ orgId: 'org_a' }]);

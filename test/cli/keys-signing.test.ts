@@ -82,33 +82,29 @@ it.each([
   expect(code).toBe(1);
 });
 
-it(
-  'a key that an agent is to hold is put to use where one holds it; until then the old one signs',
-  { tags: ['receipts.signing-agent'] },
-  async () => {
-    const dir = join(directory, 'held');
-    const before = ensureSigningKeys(dir);
-    const { publicKey } = generateKeyPairSync('ed25519');
-    const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url');
-    const published = { publicKey: raw, publishedBeforeUseMs: 0 };
-    expect(rotateSigningKey(dir, 'packs', Date.now(), published).step).toBe('published');
-    const longAgo = new Date(0);
-    utimesSync(keyPath(dir, 'packs', 'next'), longAgo, longAgo);
-    const rotate = (environment: Record<string, string>) =>
-      runDocket(['keys-signing', 'rotate', 'packs', '--reason', 'x'], {
-        SIGNING_KEYS_DIR: dir,
-        DATABASE_URL: database.url,
-        ...environment,
-      });
-    const without = await rotate({});
-    expect([without.code, without.stderr]).toEqual([1, expect.stringContaining('SIGNING_AGENT')]);
-    const away = await rotate({ SIGNING_AGENT: join(dir, 'no-agent') });
-    expect([away.code, away.stderr]).toEqual([1, expect.stringContaining('is away')]);
-    const active = activeKey(loadSigningKeys(dir), 'packs');
-    expect(active).toEqual(activeKey(before, 'packs'));
-    expect(active.privateKeyPem).toBeDefined();
-  },
-);
+it('a key that an agent is to hold is put to use where one holds it; until then the old one signs [receipts.signing-agent]', async () => {
+  const dir = join(directory, 'held');
+  const before = ensureSigningKeys(dir);
+  const { publicKey } = generateKeyPairSync('ed25519');
+  const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url');
+  const published = { publicKey: raw, publishedBeforeUseMs: 0 };
+  expect(rotateSigningKey(dir, 'packs', Date.now(), published).step).toBe('published');
+  const longAgo = new Date(0);
+  utimesSync(keyPath(dir, 'packs', 'next'), longAgo, longAgo);
+  const rotate = (environment: Record<string, string>) =>
+    runDocket(['keys-signing', 'rotate', 'packs', '--reason', 'x'], {
+      SIGNING_KEYS_DIR: dir,
+      DATABASE_URL: database.url,
+      ...environment,
+    });
+  const without = await rotate({});
+  expect([without.code, without.stderr]).toEqual([1, expect.stringContaining('SIGNING_AGENT')]);
+  const away = await rotate({ SIGNING_AGENT: join(dir, 'no-agent') });
+  expect([away.code, away.stderr]).toEqual([1, expect.stringContaining('is away')]);
+  const active = activeKey(loadSigningKeys(dir), 'packs');
+  expect(active).toEqual(activeKey(before, 'packs'));
+  expect(active.privateKeyPem).toBeDefined();
+});
 
 it('vkeys prints the keys of logs as C2SP tools take them, those of an organisation where one is named', async () => {
   const environment = { SIGNING_KEYS_DIR: directory, PUBLIC_URL: 'https://gateway.example/a' };

@@ -19,25 +19,21 @@ async function roles(orgId: string): Promise<string[]> {
 }
 
 describe('docket persons', () => {
-  it(
-    'adds, changes and removes members; the last owner is neither removed nor made anything else',
-    { tags: ['dashboard.team'] },
-    async () => {
-      const org = (await activeAccount(registries)).id;
-      const [one, two] = ['one@person.example', 'two@person.example'];
-      expect((await add(one, '--org', org, '--role', 'owner')).code).toBe(0);
-      expect((await add(two, '--org', org, '--role', 'member')).code).toBe(0);
-      const removal = await persons('remove', one, '--org', org);
-      expect(removal).toMatchObject({ code: 1, stdout: '' });
-      expect(removal.stderr).toContain('keeps one owner');
-      expect((await add(one, '--org', org, '--role', 'admin')).code).toBe(1);
-      expect(await roles(org)).toEqual([`${one} owner`, `${two} member`]);
-      expect((await add(two, '--org', org, '--role', 'owner')).code).toBe(0);
-      expect((await persons('remove', one, '--org', org)).code).toBe(0);
-      expect((await persons('remove', one, '--org', org)).code).toBe(1);
-      expect(await roles(org)).toEqual([`${two} owner`]);
-    },
-  );
+  it('adds, changes and removes members; the last owner is neither removed nor made anything else [dashboard.team]', async () => {
+    const org = (await activeAccount(registries)).id;
+    const [one, two] = ['one@person.example', 'two@person.example'];
+    expect((await add(one, '--org', org, '--role', 'owner')).code).toBe(0);
+    expect((await add(two, '--org', org, '--role', 'member')).code).toBe(0);
+    const removal = await persons('remove', one, '--org', org);
+    expect(removal).toMatchObject({ code: 1, stdout: '' });
+    expect(removal.stderr).toContain('keeps one owner');
+    expect((await add(one, '--org', org, '--role', 'admin')).code).toBe(1);
+    expect(await roles(org)).toEqual([`${one} owner`, `${two} member`]);
+    expect((await add(two, '--org', org, '--role', 'owner')).code).toBe(0);
+    expect((await persons('remove', one, '--org', org)).code).toBe(0);
+    expect((await persons('remove', one, '--org', org)).code).toBe(1);
+    expect(await roles(org)).toEqual([`${two} owner`]);
+  });
 
   it('an act by the command line says who typed it on which machine and why, and is listed by what it was', async () => {
     const org = (await activeAccount(registries)).id;
@@ -66,15 +62,12 @@ describe('docket persons', () => {
     expect((await persons('add', email, ...place, '--reason', two)).code).toBe(1);
   });
 
-  it(
-    'app, codes and passkeys are reset with the sessions that were open, of this person alone',
-    { tags: ['dashboard.second-factor'] },
-    async () => {
-      const emails = ['lost@person.example', 'other@person.example'];
-      for (const email of emails) {
-        expect((await add(email, '--staff', 'operator')).code).toBe(0);
-        await database.pool.query(
-          `with someone as (
+  it('app, codes and passkeys are reset with the sessions that were open, of this person alone [dashboard.second-factor]', async () => {
+    const emails = ['lost@person.example', 'other@person.example'];
+    for (const email of emails) {
+      expect((await add(email, '--staff', 'operator')).code).toBe(0);
+      await database.pool.query(
+        `with someone as (
              update persons.person set two_factor_enabled = true where email = $1 returning id
            ), factor as (
              insert into persons.two_factor (person_id, secret, recovery_codes, verified)
@@ -85,28 +78,27 @@ describe('docket persons', () => {
            )
            insert into persons.session (id, person_id, token, expires_at, created_at)
            select id, id, id, now() + interval '1 hour', now() from someone`,
-          [email],
-        );
-      }
-      const act = ['reset-second-factor', emails[0]!];
-      const silent = await persons(...act);
-      expect([silent.code, silent.stderr]).toEqual([1, expect.stringContaining('--reason')]);
-      act.push('--reason', 'lost the phone; asked back by telephone');
-      const reset = await persons(...act);
-      expect(reset).toMatchObject({ code: 0, stderr: '' });
-      const { rows } = await database.pool.query(
-        `select p.email, p.two_factor_enabled as "isOn",
+        [email],
+      );
+    }
+    const act = ['reset-second-factor', emails[0]!];
+    const silent = await persons(...act);
+    expect([silent.code, silent.stderr]).toEqual([1, expect.stringContaining('--reason')]);
+    act.push('--reason', 'lost the phone; asked back by telephone');
+    const reset = await persons(...act);
+    expect(reset).toMatchObject({ code: 0, stderr: '' });
+    const { rows } = await database.pool.query(
+      `select p.email, p.two_factor_enabled as "isOn",
                 exists (select from persons.two_factor f where f.person_id = p.id) as "hasSecret",
                 exists (select from persons.passkey k where k.person_id = p.id) as "hasPasskey",
                 exists (select from persons.session s where s.person_id = p.id) as "hasSession"
          from persons.person p where p.email = any ($1) order by p.email`,
-        [emails],
-      );
-      expect(rows).toEqual([
-        { email: emails[0], isOn: false, hasSecret: false, hasPasskey: false, hasSession: false },
-        { email: emails[1], isOn: true, hasSecret: true, hasPasskey: true, hasSession: true },
-      ]);
-      expect((await persons(...act)).code).toBe(1);
-    },
-  );
+      [emails],
+    );
+    expect(rows).toEqual([
+      { email: emails[0], isOn: false, hasSecret: false, hasPasskey: false, hasSession: false },
+      { email: emails[1], isOn: true, hasSecret: true, hasPasskey: true, hasSession: true },
+    ]);
+    expect((await persons(...act)).code).toBe(1);
+  });
 });

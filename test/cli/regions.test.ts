@@ -41,32 +41,28 @@ describe('docket regions', () => {
     ]);
   });
 
-  it(
-    'says why to the public until told otherwise, and goes back to what the catalogue says',
-    { tags: ['dashboard.regions'] },
-    async () => {
-      const rowOf = async (...args: string[]): Promise<unknown> => {
-        const { stdout } = await runDocket(['regions', 'set', 'eu-north', ...args, '--json'], env);
-        return (JSON.parse(stdout) as unknown[])[0];
-      };
-      const note = 'A power cut; back at 15:00 UTC.';
-      expect(await rowOf('degraded', '--note', note)).toMatchObject({ status: 'degraded', note });
-      // It goes with what it tells of, and stays while that lasts.
-      expect(await rowOf('degraded')).toMatchObject({ note });
-      expect(await rowOf('degraded', '--no-note')).toMatchObject({ note: null });
-      await rowOf('degraded', '--note', note);
-      expect(await rowOf('normal')).toMatchObject({ status: 'normal', note: null });
-      await rowOf('degraded', '--note', note);
-      expect(await rowOf('catalogue')).toMatchObject({ status: 'normal', note: null });
-      expect(await rowOf('catalogue', '--note', note)).toMatchObject({ status: 'normal', note });
-      const long = await runDocket(
-        ['regions', 'set', 'eu-north', 'degraded', '--note', 'x'.repeat(501)],
-        env,
-      );
-      expect([long.code, long.stderr.includes('at most 500')]).toEqual([1, true]);
-      expect(await statusOf('eu-north')).toBe('normal');
-    },
-  );
+  it('says why to the public until told otherwise, and goes back to what the catalogue says [dashboard.regions]', async () => {
+    const rowOf = async (...args: string[]): Promise<unknown> => {
+      const { stdout } = await runDocket(['regions', 'set', 'eu-north', ...args, '--json'], env);
+      return (JSON.parse(stdout) as unknown[])[0];
+    };
+    const note = 'A power cut; back at 15:00 UTC.';
+    expect(await rowOf('degraded', '--note', note)).toMatchObject({ status: 'degraded', note });
+    // It goes with what it tells of, and stays while that lasts.
+    expect(await rowOf('degraded')).toMatchObject({ note });
+    expect(await rowOf('degraded', '--no-note')).toMatchObject({ note: null });
+    await rowOf('degraded', '--note', note);
+    expect(await rowOf('normal')).toMatchObject({ status: 'normal', note: null });
+    await rowOf('degraded', '--note', note);
+    expect(await rowOf('catalogue')).toMatchObject({ status: 'normal', note: null });
+    expect(await rowOf('catalogue', '--note', note)).toMatchObject({ status: 'normal', note });
+    const long = await runDocket(
+      ['regions', 'set', 'eu-north', 'degraded', '--note', 'x'.repeat(501)],
+      env,
+    );
+    expect([long.code, long.stderr.includes('at most 500')]).toEqual([1, true]);
+    expect(await statusOf('eu-north')).toBe('normal');
+  });
 
   it('sets a status also while the database is away, and says that it is not recorded', async () => {
     const away = { ...env, DATABASE_URL: 'postgres://127.0.0.1:1/none' };

@@ -26,16 +26,7 @@ beforeAll(async () => {
 describe('SIGKILL of one of two processes', () => {
   // An api process that comes back has another port: it is the last.
   it.each(['inference', 'receipts', 'ledger', 'api'] as Role[])(
-    'every answered request has exactly one receipt and one ledger entry, without a gap, when a process is killed: %s',
-    {
-      tags: [
-        'codes.worker_lost',
-        'survives.api',
-        'survives.inference-worker',
-        'survives.receipts-worker',
-        'survives.ledger-worker',
-      ],
-    },
+    'every answered request has exactly one receipt and one ledger entry, without a gap, when a process is killed: %s [codes.worker_lost, survives.api, survives.inference-worker, survives.receipts-worker, survives.ledger-worker]',
     async (role) => {
       const [victim] = system.processes(role);
       let restarted: Promise<unknown> | undefined;
@@ -80,8 +71,7 @@ function asCalledAt(baseUrl: string): Product {
 
 describe('SIGTERM to one of two processes', () => {
   it.each(['inference', 'receipts', 'ledger'] as Role[])(
-    'a process that is stopped costs no client its answer and no answer its receipt: %s',
-    { tags: ['codes.internal'] },
+    'a process that is stopped costs no client its answer and no answer its receipt: %s [codes.internal]',
     async (role) => {
       const product = asCalledAt(system.baseUrls[1]!);
       // The first was killed.
@@ -111,76 +101,64 @@ async function startApi(env: Environment) {
 }
 
 describe('SIGTERM to an api process', () => {
-  it(
-    'an api process that is stopped is not ready, takes no new connection, and lets open streams end',
-    { tags: ['survives.stop'] },
-    async () => {
-      const { api, product } = await startApi({});
-      const body = JSON.stringify({
-        model: 'llama-3.1-8b',
-        messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
-        max_tokens: 60,
-        ignore_eos: true,
-        stream: true,
-        sandbox_fault: 'pace=30',
-      });
-      const stream = await post(product, '/chat/completions', body);
-      const stopped = api.stop();
-      await until(async () => {
-        const ready = await fetch(`http://127.0.0.1:${api.metricsPort}/readyz`).catch(() => null);
-        return ready !== null && ready.status === 503;
-      }, 'the process is not ready any more');
-      await until(
-        async () => (await fetch(`${product.baseUrl}/models`).catch(() => null)) === null,
-        'new connections are refused',
-      );
-      const text = await stream.text();
-      expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
-      expect(text).toContain('"proofValue"');
-      expect(await stopped).toBe(0);
-    },
-  );
+  it('an api process that is stopped is not ready, takes no new connection, and lets open streams end [survives.stop]', async () => {
+    const { api, product } = await startApi({});
+    const body = JSON.stringify({
+      model: 'llama-3.1-8b',
+      messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
+      max_tokens: 60,
+      ignore_eos: true,
+      stream: true,
+      sandbox_fault: 'pace=30',
+    });
+    const stream = await post(product, '/chat/completions', body);
+    const stopped = api.stop();
+    await until(async () => {
+      const ready = await fetch(`http://127.0.0.1:${api.metricsPort}/readyz`).catch(() => null);
+      return ready !== null && ready.status === 503;
+    }, 'the process is not ready any more');
+    await until(
+      async () => (await fetch(`${product.baseUrl}/models`).catch(() => null)) === null,
+      'new connections are refused',
+    );
+    const text = await stream.text();
+    expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+    expect(text).toContain('"proofValue"');
+    expect(await stopped).toBe(0);
+  });
 
-  it(
-    'an api process that is stopped answers what still comes in its lame-duck time, and each answer closes its connection',
-    { tags: ['survives.stop'] },
-    async () => {
-      const { api, product } = await startApi({ LAME_DUCK_MS: '6000' });
-      const before = await fetch(`${product.root}/.well-known/jwks.json`);
-      expect(before.headers.get('connection')).toBe('keep-alive');
-      const stopped = api.stop();
-      await until(async () => {
-        const ready = await fetch(`http://127.0.0.1:${api.metricsPort}/readyz`);
-        return ready.status === 503;
-      }, 'the process is not ready any more');
-      // Few, so that they are answered within that time on a machine that does much else.
-      const seen = await sendLoad(product, { requests: 8, concurrency: 4 });
-      expect(seen.filter(({ answered, signed }) => !answered || !signed)).toEqual([]);
-      const late = await fetch(`${product.root}/.well-known/jwks.json`);
-      expect([late.status, late.headers.get('connection')]).toEqual([200, 'close']);
-      expect(await stopped).toBe(0);
-    },
-  );
+  it('an api process that is stopped answers what still comes in its lame-duck time, and each answer closes its connection [survives.stop]', async () => {
+    const { api, product } = await startApi({ LAME_DUCK_MS: '6000' });
+    const before = await fetch(`${product.root}/.well-known/jwks.json`);
+    expect(before.headers.get('connection')).toBe('keep-alive');
+    const stopped = api.stop();
+    await until(async () => {
+      const ready = await fetch(`http://127.0.0.1:${api.metricsPort}/readyz`);
+      return ready.status === 503;
+    }, 'the process is not ready any more');
+    // Few, so that they are answered within that time on a machine that does much else.
+    const seen = await sendLoad(product, { requests: 8, concurrency: 4 });
+    expect(seen.filter(({ answered, signed }) => !answered || !signed)).toEqual([]);
+    const late = await fetch(`${product.root}/.well-known/jwks.json`);
+    expect([late.status, late.headers.get('connection')]).toEqual([200, 'close']);
+    expect(await stopped).toBe(0);
+  });
 
-  it(
-    'a stream that is still open at the deadline ends with an error frame',
-    { tags: ['survives.stop'] },
-    async () => {
-      const { api, product } = await startApi({ SHUTDOWN_MS: '500' });
-      const body = JSON.stringify({
-        model: 'llama-3.1-8b',
-        messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
-        max_tokens: 2_000,
-        ignore_eos: true,
-        stream: true,
-        sandbox_fault: 'pace=20',
-      });
-      const stream = await post(product, '/chat/completions', body);
-      const stopped = api.stop();
-      const text = await stream.text();
-      expect(text).toMatch(/data: \{"error":\{"code":"dispatch_unavailable".*\}\}\n\n$/);
-      expect(text).not.toContain('[DONE]');
-      expect(await stopped).toBe(0);
-    },
-  );
+  it('a stream that is still open at the deadline ends with an error frame [survives.stop]', async () => {
+    const { api, product } = await startApi({ SHUTDOWN_MS: '500' });
+    const body = JSON.stringify({
+      model: 'llama-3.1-8b',
+      messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
+      max_tokens: 2_000,
+      ignore_eos: true,
+      stream: true,
+      sandbox_fault: 'pace=20',
+    });
+    const stream = await post(product, '/chat/completions', body);
+    const stopped = api.stop();
+    const text = await stream.text();
+    expect(text).toMatch(/data: \{"error":\{"code":"dispatch_unavailable".*\}\}\n\n$/);
+    expect(text).not.toContain('[DONE]');
+    expect(await stopped).toBe(0);
+  });
 });

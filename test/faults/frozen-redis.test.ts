@@ -21,64 +21,60 @@ beforeAll(async () => {
 });
 
 describe('Redis frozen under load', () => {
-  it(
-    'what was refused while Redis was frozen does not run to its end afterwards, and what ran has one receipt',
-    { tags: ['survives.frozen-redis'] },
-    async () => {
-      const seen: { id: string; status: number; receiptId: string | null }[] = [];
-      const load = new AbortController();
-      /** Sent since what is asked takes long. */
-      const inHand = new Set<string>();
-      let thinkingMs = THINKING_MS;
-      const call = async (i: number): Promise<void> => {
-        while (!load.signal.aborted) {
-          const id = randomUUID();
-          const body = JSON.stringify(
-            chatBody({ stream: i % 2 === 0, sandbox_fault: `id=${id}; stall=${thinkingMs}` }),
-          );
-          if (thinkingMs === STOPPABLE_MS) inHand.add(id);
-          const response = await post(system, '/chat/completions', body);
-          await response.text();
-          const receiptId = response.headers.get('x-receipt-id');
-          seen.push({ id, status: response.status, receiptId });
-        }
-      };
-      const some = () => Array.from({ length: CALLERS }, (_, i) => call(i));
-      const callers = some();
-      await until(() => seen.length > 4 * CALLERS, 'requests are answered');
-      thinkingMs = STOPPABLE_MS;
-      await until(() => inHand.size === CALLERS, 'each caller asks what takes long');
-      const refusals = () => seen.filter(({ status }) => status !== 200);
-      // Redis has some of these, and has said so of some.
-      callers.push(...some());
-      await fetch(`${new URL(system.baseUrl).origin}/health`);
-      process.kill(system.redis.pid, 'SIGSTOP');
-      callers.push(...some());
-      await until(() => refusals().length > 4 * CALLERS, 'those who asked meanwhile are refused');
-      thinkingMs = THINKING_MS;
-      const goesOnAt = Date.now();
-      process.kill(system.redis.pid, 'SIGCONT');
-      const before = seen.length;
-      await until(() => seen.length > before + 4 * CALLERS, 'requests are answered again');
-      load.abort();
-      await Promise.all(callers);
-
-      const refused = refusals();
-      expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]));
-      const totals = await integrated(system);
-      expect(totals).toMatchObject({ gaps: 0, distinct: totals.receipts });
-      const ran = await Promise.all(refused.map(({ id }) => upstreamCalls(system, id)));
-      // What Redis had admitted when it froze, with the word of that still unsent, is stopped as soon as the word comes.
-      expect(ran.flat().length).toBeLessThan(CALLERS);
-      const finished = ran.flat().filter(({ state }) => state === 'finished');
-      expect(finished.filter(({ started_at: at }) => at >= goesOnAt)).toEqual([]);
-      // A worker that had word of it before the api ran it while neither could be told: that has its receipt.
-      for (const one of finished) {
-        const found = await fetch(`${system.baseUrl}/receipts/${receiptIdOf(requestIdOf(one))}`, {
-          headers: { authorization: `Bearer ${system.key}` },
-        });
-        expect(found.status).toBe(200);
+  it('what was refused while Redis was frozen does not run to its end afterwards, and what ran has one receipt [survives.frozen-redis]', async () => {
+    const seen: { id: string; status: number; receiptId: string | null }[] = [];
+    const load = new AbortController();
+    /** Sent since what is asked takes long. */
+    const inHand = new Set<string>();
+    let thinkingMs = THINKING_MS;
+    const call = async (i: number): Promise<void> => {
+      while (!load.signal.aborted) {
+        const id = randomUUID();
+        const body = JSON.stringify(
+          chatBody({ stream: i % 2 === 0, sandbox_fault: `id=${id}; stall=${thinkingMs}` }),
+        );
+        if (thinkingMs === STOPPABLE_MS) inHand.add(id);
+        const response = await post(system, '/chat/completions', body);
+        await response.text();
+        const receiptId = response.headers.get('x-receipt-id');
+        seen.push({ id, status: response.status, receiptId });
       }
-    },
-  );
+    };
+    const some = () => Array.from({ length: CALLERS }, (_, i) => call(i));
+    const callers = some();
+    await until(() => seen.length > 4 * CALLERS, 'requests are answered');
+    thinkingMs = STOPPABLE_MS;
+    await until(() => inHand.size === CALLERS, 'each caller asks what takes long');
+    const refusals = () => seen.filter(({ status }) => status !== 200);
+    // Redis has some of these, and has said so of some.
+    callers.push(...some());
+    await fetch(`${new URL(system.baseUrl).origin}/health`);
+    process.kill(system.redis.pid, 'SIGSTOP');
+    callers.push(...some());
+    await until(() => refusals().length > 4 * CALLERS, 'those who asked meanwhile are refused');
+    thinkingMs = THINKING_MS;
+    const goesOnAt = Date.now();
+    process.kill(system.redis.pid, 'SIGCONT');
+    const before = seen.length;
+    await until(() => seen.length > before + 4 * CALLERS, 'requests are answered again');
+    load.abort();
+    await Promise.all(callers);
+
+    const refused = refusals();
+    expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]));
+    const totals = await integrated(system);
+    expect(totals).toMatchObject({ gaps: 0, distinct: totals.receipts });
+    const ran = await Promise.all(refused.map(({ id }) => upstreamCalls(system, id)));
+    // What Redis had admitted when it froze, with the word of that still unsent, is stopped as soon as the word comes.
+    expect(ran.flat().length).toBeLessThan(CALLERS);
+    const finished = ran.flat().filter(({ state }) => state === 'finished');
+    expect(finished.filter(({ started_at: at }) => at >= goesOnAt)).toEqual([]);
+    // A worker that had word of it before the api ran it while neither could be told: that has its receipt.
+    for (const one of finished) {
+      const found = await fetch(`${system.baseUrl}/receipts/${receiptIdOf(requestIdOf(one))}`, {
+        headers: { authorization: `Bearer ${system.key}` },
+      });
+      expect(found.status).toBe(200);
+    }
+  });
 });

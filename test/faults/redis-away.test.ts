@@ -62,23 +62,19 @@ async function expectRecovery(): Promise<void> {
 }
 
 describe('Redis', () => {
-  it(
-    'requests fail within a second while Redis swallows every packet, and nothing needs a restart',
-    { tags: ['errors.store', 'codes.internal', 'survives.redis'] },
-    async () => {
-      process.kill(system.redis.pid, 'SIGSTOP');
-      try {
-        for (let i = 0; i < 3; i += 1) await expectFastFailure();
-        const many = await Promise.all(
-          Array.from({ length: 20 }, () => post(system, '/chat/completions', BODY)),
-        );
-        expect(many.every(({ status }) => status === 503)).toBe(true);
-      } finally {
-        process.kill(system.redis.pid, 'SIGCONT');
-      }
-      await expectRecovery();
-    },
-  );
+  it('requests fail within a second while Redis swallows every packet, and nothing needs a restart [errors.store, codes.internal, survives.redis]', async () => {
+    process.kill(system.redis.pid, 'SIGSTOP');
+    try {
+      for (let i = 0; i < 3; i += 1) await expectFastFailure();
+      const many = await Promise.all(
+        Array.from({ length: 20 }, () => post(system, '/chat/completions', BODY)),
+      );
+      expect(many.every(({ status }) => status === 503)).toBe(true);
+    } finally {
+      process.kill(system.redis.pid, 'SIGCONT');
+    }
+    await expectRecovery();
+  });
 
   it('a Redis that is away costs each process a few lines, however many requests fail', async () => {
     const startedAt = performance.now();
@@ -102,50 +98,42 @@ describe('Redis', () => {
     expect(Math.max(...lines)).toBeLessThanOrEqual(FAILURES_MAX * (1 + tens));
   });
 
-  it(
-    'no process is ready while Redis is demoted, each says so once, and all go on when it takes writes again',
-    { tags: ['survives.redis-demoted'] },
-    async () => {
-      const processes = MAIN_ROLES.flatMap((role) => system.processes(role));
-      const areReady = async (): Promise<boolean[]> =>
-        Promise.all(
-          processes.map(async ({ metricsPort }) => {
-            const { status } = await fetch(`http://127.0.0.1:${metricsPort}/readyz`);
-            return status === 200;
-          }),
-        );
-      const redis = connectTo(system.redis.url);
-      const promote = () => redis.replicaof('NO', 'ONE');
-      onTestFinished(async () => void (await promote()));
-      await redis.replicaof('127.0.0.1', 1);
-      await until(async () => !(await areReady()).includes(true), 'no process is ready');
-      await expectFastFailure();
-      await promote();
-      await expectRecovery();
-      await until(async () => !(await areReady()).includes(false), 'all are ready');
-      for (const one of processes) {
-        const said = one.logs().map(({ event }) => event);
-        expect(said.filter((event) => event === 'redis_server_lost')).toHaveLength(1);
-        expect(said.filter((event) => event === 'redis_server_found')).toHaveLength(1);
-      }
-    },
-  );
-
-  it(
-    'no answered request loses its receipt when Redis is stopped and started again under load',
-    { tags: ['survives.redis'] },
-    async () => {
-      const port = Number(new URL(system.redis.url).port);
-      const load = sendLoad(system, { requests: 200, concurrency: 8 });
-      await system.restartRedis(port);
-      const seen = await load;
-      await expectRecovery();
-      const { rows } = await system.database.pool.query<{ missing: string }>(
-        `SELECT count(*) AS missing FROM unnest($1::text[]) AS wanted (id)
-       WHERE NOT EXISTS (SELECT FROM ledger_entry e WHERE e.entry_id = wanted.id)`,
-        [seen.filter(({ signed }) => signed).map(({ receiptId }) => receiptId)],
+  it('no process is ready while Redis is demoted, each says so once, and all go on when it takes writes again [survives.redis-demoted]', async () => {
+    const processes = MAIN_ROLES.flatMap((role) => system.processes(role));
+    const areReady = async (): Promise<boolean[]> =>
+      Promise.all(
+        processes.map(async ({ metricsPort }) => {
+          const { status } = await fetch(`http://127.0.0.1:${metricsPort}/readyz`);
+          return status === 200;
+        }),
       );
-      expect(Number(rows[0]!.missing)).toBe(0);
-    },
-  );
+    const redis = connectTo(system.redis.url);
+    const promote = () => redis.replicaof('NO', 'ONE');
+    onTestFinished(async () => void (await promote()));
+    await redis.replicaof('127.0.0.1', 1);
+    await until(async () => !(await areReady()).includes(true), 'no process is ready');
+    await expectFastFailure();
+    await promote();
+    await expectRecovery();
+    await until(async () => !(await areReady()).includes(false), 'all are ready');
+    for (const one of processes) {
+      const said = one.logs().map(({ event }) => event);
+      expect(said.filter((event) => event === 'redis_server_lost')).toHaveLength(1);
+      expect(said.filter((event) => event === 'redis_server_found')).toHaveLength(1);
+    }
+  });
+
+  it('no answered request loses its receipt when Redis is stopped and started again under load [survives.redis]', async () => {
+    const port = Number(new URL(system.redis.url).port);
+    const load = sendLoad(system, { requests: 200, concurrency: 8 });
+    await system.restartRedis(port);
+    const seen = await load;
+    await expectRecovery();
+    const { rows } = await system.database.pool.query<{ missing: string }>(
+      `SELECT count(*) AS missing FROM unnest($1::text[]) AS wanted (id)
+       WHERE NOT EXISTS (SELECT FROM ledger_entry e WHERE e.entry_id = wanted.id)`,
+      [seen.filter(({ signed }) => signed).map(({ receiptId }) => receiptId)],
+    );
+    expect(Number(rows[0]!.missing)).toBe(0);
+  });
 });

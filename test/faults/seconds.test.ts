@@ -48,8 +48,7 @@ describe('what the product promises in seconds', () => {
     ['before the first byte of a stream', { stream: true }, 'stall=60000', null],
     ['before an answer that is no stream', {}, 'stall=60000', null],
   ])(
-    'a client that leaves %s stops the upstream within a second',
-    { tags: ['survives.client'] },
+    'a client that leaves %s stops the upstream within a second [survives.client]',
     async (_where, rest, fault, frames) => {
       const leave = async (): Promise<number> => {
         const id = randomUUID();
@@ -73,137 +72,121 @@ describe('what the product promises in seconds', () => {
     },
   );
 
-  it(
-    'a paced stream keeps its pace through the gateway',
-    { tags: ['clients.unbuffered'] },
-    async () => {
-      const gapMs = 50;
-      const tokens = 20;
-      const read = async (): Promise<Pace> => {
-        const response = await post(
-          system,
-          '/chat/completions',
-          chatBody({ stream: true, max_tokens: tokens, sandbox_fault: `pace=${1_000 / gapMs}` }),
-        );
-        const seen: { at: number; text: string }[] = [];
-        const decoder = new TextDecoder();
-        for await (const chunk of response.body!) {
-          seen.push({ at: performance.now(), text: decoder.decode(chunk as Uint8Array) });
-        }
-        const gaps = seen.slice(1).map(({ at }, i) => at - seen[i]!.at);
-        return {
-          pieces: seen.length,
-          frames: payloadsIn(seen.map(({ text }) => text).join('')).length,
-          totalMs: seen.at(-1)!.at - seen[0]!.at,
-          medianMs: gaps.toSorted((a, b) => a - b)[Math.floor(gaps.length / 2)]!,
-        };
+  it('a paced stream keeps its pace through the gateway [clients.unbuffered]', async () => {
+    const gapMs = 50;
+    const tokens = 20;
+    const read = async (): Promise<Pace> => {
+      const response = await post(
+        system,
+        '/chat/completions',
+        chatBody({ stream: true, max_tokens: tokens, sandbox_fault: `pace=${1_000 / gapMs}` }),
+      );
+      const seen: { at: number; text: string }[] = [];
+      const decoder = new TextDecoder();
+      for await (const chunk of response.body!) {
+        seen.push({ at: performance.now(), text: decoder.decode(chunk as Uint8Array) });
+      }
+      const gaps = seen.slice(1).map(({ at }, i) => at - seen[i]!.at);
+      return {
+        pieces: seen.length,
+        frames: payloadsIn(seen.map(({ text }) => text).join('')).length,
+        totalMs: seen.at(-1)!.at - seen[0]!.at,
+        medianMs: gaps.toSorted((a, b) => a - b)[Math.floor(gaps.length / 2)]!,
       };
-      const lost = ({ pieces, frames, totalMs, medianMs }: Pace): string[] =>
-        [
-          pieces <= frames * 0.7 && `${frames} frames came in ${pieces} pieces`,
-          totalMs <= (tokens - 2) * gapMs * 0.8 && `all came in ${totalMs} ms`,
-          totalMs >= tokens * gapMs + 1_500 && `all came in ${totalMs} ms`,
-          medianMs <= gapMs * 0.6 && `${medianMs} ms are between two pieces`,
-          medianMs >= gapMs * 1.6 && `${medianMs} ms are between two pieces`,
-        ].filter((what) => what !== false);
-      // A look that is late by a token has let two come together.
-      const found = await measured(10 * gapMs, read, (pace) => lost(pace).length === 0);
-      expect(lost(found)).toEqual([]);
-    },
-  );
+    };
+    const lost = ({ pieces, frames, totalMs, medianMs }: Pace): string[] =>
+      [
+        pieces <= frames * 0.7 && `${frames} frames came in ${pieces} pieces`,
+        totalMs <= (tokens - 2) * gapMs * 0.8 && `all came in ${totalMs} ms`,
+        totalMs >= tokens * gapMs + 1_500 && `all came in ${totalMs} ms`,
+        medianMs <= gapMs * 0.6 && `${medianMs} ms are between two pieces`,
+        medianMs >= gapMs * 1.6 && `${medianMs} ms are between two pieces`,
+      ].filter((what) => what !== false);
+    // A look that is late by a token has let two come together.
+    const found = await measured(10 * gapMs, read, (pace) => lost(pace).length === 0);
+    expect(lost(found)).toEqual([]);
+  });
 
-  it(
-    'a receipt can be proven within ten seconds of its answer',
-    { tags: ['receipts.merge-delay'] },
-    async () => {
-      const headers = { authorization: `Bearer ${system.key}` };
-      const prove = async (): Promise<number> => {
-        const response = await post(system, '/chat/completions', chatBody());
-        await response.text();
-        const answeredAt = performance.now();
-        const proof = `${system.baseUrl}/receipts/${response.headers.get('x-receipt-id')}/proof`;
-        await until(async () => (await fetch(proof, { headers })).status === 200);
-        return performance.now() - answeredAt;
+  it('a receipt can be proven within ten seconds of its answer [receipts.merge-delay]', async () => {
+    const headers = { authorization: `Bearer ${system.key}` };
+    const prove = async (): Promise<number> => {
+      const response = await post(system, '/chat/completions', chatBody());
+      await response.text();
+      const answeredAt = performance.now();
+      const proof = `${system.baseUrl}/receipts/${response.headers.get('x-receipt-id')}/proof`;
+      await until(async () => (await fetch(proof, { headers })).status === 200);
+      return performance.now() - answeredAt;
+    };
+    expect(await tookMs(10_000, prove)).toBeLessThan(10_000);
+  });
+
+  it('a budget at 80 % is with a receiver of the standard’s library, its signature checked, within ten seconds of the receipt’s integration [webhooks.prompt, webhooks.signed]', async () => {
+    const budgets = createBudgetRegistry(database.poolAs('docket_api'), systemSurroundings);
+    const webhooks = createWebhookRegistry(database.poolAs('docket_api'), systemSurroundings, {
+      seals: createSecretSeals(WEBHOOKS_SECRET, systemSurroundings),
+      inside: [origin],
+    });
+    const tell = async (): Promise<number> => {
+      const org = await newOrganisation({ database });
+      const key = await org.newKey();
+      const asked = {
+        address: `${origin}/${org.id}`,
+        description: '',
+        events: ['budget.reached'],
       };
-      expect(await tookMs(10_000, prove)).toBeLessThan(10_000);
-    },
-  );
-
-  it(
-    'a budget at 80 % is with a receiver of the standard’s library, its signature checked, within ten seconds of the receipt’s integration',
-    { tags: ['webhooks.prompt', 'webhooks.signed'] },
-    async () => {
-      const budgets = createBudgetRegistry(database.poolAs('docket_api'), systemSurroundings);
-      const webhooks = createWebhookRegistry(database.poolAs('docket_api'), systemSurroundings, {
-        seals: createSecretSeals(WEBHOOKS_SECRET, systemSurroundings),
-        inside: [origin],
+      const { secret } = await webhooks.make(org.id, asked, OPERATOR);
+      const budget = {
+        name: 'Research',
+        scope: 'organisation',
+        target: null,
+        measure: 'requests',
+        period: 'month',
+        mode: 'soft',
+        limit: 5,
+        shares: [80],
+      } as const;
+      await budgets.make(org.id, budget, OPERATOR);
+      for (let i = 0; i < 4; i += 1) {
+        expect((await post(system, '/chat/completions', chatBody(), { key })).status).toBe(200);
+      }
+      await until(async () => (await budgets.list(org.id))[0]!.used === 4);
+      const integratedAt = performance.now();
+      const got = () => receiver.received.find(({ path }) => path === `/${org.id}`);
+      await until(() => got() !== undefined);
+      const ms = performance.now() - integratedAt;
+      const { body, headers } = got()!;
+      expect(new Webhook(secret).verify(body, headers)).toMatchObject({
+        type: 'budget.reached',
+        data: { organisation: org.id, share: 80, used: 4 },
       });
-      const tell = async (): Promise<number> => {
-        const org = await newOrganisation({ database });
-        const key = await org.newKey();
-        const asked = {
-          address: `${origin}/${org.id}`,
-          description: '',
-          events: ['budget.reached'],
-        };
-        const { secret } = await webhooks.make(org.id, asked, OPERATOR);
-        const budget = {
-          name: 'Research',
-          scope: 'organisation',
-          target: null,
-          measure: 'requests',
-          period: 'month',
-          mode: 'soft',
-          limit: 5,
-          shares: [80],
-        } as const;
-        await budgets.make(org.id, budget, OPERATOR);
-        for (let i = 0; i < 4; i += 1) {
-          expect((await post(system, '/chat/completions', chatBody(), { key })).status).toBe(200);
-        }
-        await until(async () => (await budgets.list(org.id))[0]!.used === 4);
-        const integratedAt = performance.now();
-        const got = () => receiver.received.find(({ path }) => path === `/${org.id}`);
-        await until(() => got() !== undefined);
-        const ms = performance.now() - integratedAt;
-        const { body, headers } = got()!;
-        expect(new Webhook(secret).verify(body, headers)).toMatchObject({
-          type: 'budget.reached',
-          data: { organisation: org.id, share: 80, used: 4 },
-        });
-        return ms;
-      };
-      const ms = await tookMs(10_000, tell);
-      expect(ms).toBeLessThan(10_000);
-    },
-  );
+      return ms;
+    };
+    const ms = await tookMs(10_000, tell);
+    expect(ms).toBeLessThan(10_000);
+  });
 
-  it(
-    'an applicant is screened within a second of being asked for',
-    { tags: ['accounts.screened-at-once'] },
-    async () => {
-      const operator = database.poolAs('docket_operator');
-      const { accounts, clock } = createRegistries(operator);
-      const file = await openSanctionsFile(
-        join(import.meta.dirname, '../fixtures/sanctions/ofac-sdn.xml'),
-      );
-      await createSanctionsStore(operator, clock).import(
-        { ...file, entities: file.entities(), fileName: 'sdn.xml' },
-        { kind: 'operator', id: 'ada' },
-      );
-      const connection = connectRedis({ url: system.redis.url, name: 'test', use: 'patient' });
-      const queues = new JobQueues(connection);
-      const screen = async (): Promise<number> => {
-        const { id } = await accounts.create(newAccount(), OPERATOR);
-        await accounts.declare(id, declaration(), OPERATOR);
-        const askedAt = performance.now();
-        await queues.add('screening', { orgId: id });
-        await until(async () => (await accounts.get(id)).state === 'approved');
-        return performance.now() - askedAt;
-      };
-      expect(await tookMs(1_000, screen)).toBeLessThan(1_000);
-      await queues.close();
-      connection.disconnect();
-    },
-  );
+  it('an applicant is screened within a second of being asked for [accounts.screened-at-once]', async () => {
+    const operator = database.poolAs('docket_operator');
+    const { accounts, clock } = createRegistries(operator);
+    const file = await openSanctionsFile(
+      join(import.meta.dirname, '../fixtures/sanctions/ofac-sdn.xml'),
+    );
+    await createSanctionsStore(operator, clock).import(
+      { ...file, entities: file.entities(), fileName: 'sdn.xml' },
+      { kind: 'operator', id: 'ada' },
+    );
+    const connection = connectRedis({ url: system.redis.url, name: 'test', use: 'patient' });
+    const queues = new JobQueues(connection);
+    const screen = async (): Promise<number> => {
+      const { id } = await accounts.create(newAccount(), OPERATOR);
+      await accounts.declare(id, declaration(), OPERATOR);
+      const askedAt = performance.now();
+      await queues.add('screening', { orgId: id });
+      await until(async () => (await accounts.get(id)).state === 'approved');
+      return performance.now() - askedAt;
+    };
+    expect(await tookMs(1_000, screen)).toBeLessThan(1_000);
+    await queues.close();
+    connection.disconnect();
+  });
 });

@@ -65,8 +65,8 @@ describe('a Redis with two replicas and a password, which three Sentinels watch'
   });
 
   it(
-    'a server that is killed with the machine of a Sentinel costs seconds of 503 with Retry-After, one line for the one that is named, and no receipt',
-    { timeout: START_MS, tags: ['survives.sentinel'] },
+    'a server that is killed with the machine of a Sentinel costs seconds of 503 with Retry-After, one line for the one that is named, and no receipt [survives.sentinel]',
+    { timeout: START_MS },
     async () => {
       const refused = await expectKeptWhile(async () => {
         const killed = await redis.whileOneIsFrozen(async () => {
@@ -84,8 +84,8 @@ describe('a Redis with two replicas and a password, which three Sentinels watch'
   );
 
   it(
-    'a server that is demoted, and keeps its connections, is left by every process, and costs no receipt',
-    { timeout: START_MS, tags: ['survives.sentinel'] },
+    'a server that is demoted, and keeps its connections, is left by every process, and costs no receipt [survives.sentinel]',
+    { timeout: START_MS },
     async () => {
       let left = 0;
       await expectKeptWhile(async () => {

@@ -147,8 +147,7 @@ describe('a start that a person has to make possible', () => {
   );
 
   it.each(someOf(['api', 'inference', 'receipts']))(
-    '%s says in one line that SHARDS is another in a process that runs, and exits with 78',
-    { tags: ['survives.other-shards'] },
+    '%s says in one line that SHARDS is another in a process that runs, and exits with 78 [survives.other-shards]',
     async (role) => {
       const started = await startProcess({ role: 'receipts', env });
       const { code, lines } = await runMain(mainOf(role), { SHARDS: '2' });
@@ -198,17 +197,13 @@ describe('a start that a person has to make possible', () => {
     expect(code).toBe(78);
   });
 
-  it(
-    'migrations say in one line that behind a pooler they need PostgreSQL itself, and exit with 78',
-    { tags: ['survives.pooler'] },
-    async () => {
-      const { code, lines } = await runMain('migrations/main.ts', {
-        DATABASE_POOLER: 'transaction',
-      });
-      expect(lines).toEqual([expect.stringMatching(/^DATABASE_DIRECT_URL is not set: .*\.$/)]);
-      expect(code).toBe(78);
-    },
-  );
+  it('migrations say in one line that behind a pooler they need PostgreSQL itself, and exit with 78 [survives.pooler]', async () => {
+    const { code, lines } = await runMain('migrations/main.ts', {
+      DATABASE_POOLER: 'transaction',
+    });
+    expect(lines).toEqual([expect.stringMatching(/^DATABASE_DIRECT_URL is not set: .*\.$/)]);
+    expect(code).toBe(78);
+  });
 
   it('migrations say in one line that PostgreSQL cannot be reached', async () => {
     const away = new URL(database.url);

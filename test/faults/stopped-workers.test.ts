@@ -50,102 +50,90 @@ const staleIn = (one: StartedProcess): Record<string, unknown>[] =>
   one.logs().filter(({ event }) => event === 'outcome_stale');
 
 describe('streams in flight', () => {
-  it(
-    'a worker that wakes after its streams were taken over writes nothing: each has one receipt, truncated, of what its client got',
-    { tags: ['survives.stopped-worker'] },
-    async () => {
-      const before = await integrated(system);
-      const [stopped] = system.processes('inference');
-      const streams = await openStreams(system, 150);
-      const answer = chatBody({ sandbox_fault: 'stall=1500' });
-      const keys = Array.from({ length: STREAMS }, () => randomUUID());
-      const ask = async (key: string) => {
-        const response = await post(system, '/chat/completions', JSON.stringify(answer), {
-          'idempotency-key': key,
-        });
-        return { status: response.status, text: await response.text() };
-      };
-      const asked = keys.map(ask);
-      process.kill(stopped!.pid, 'SIGSTOP');
+  it('a worker that wakes after its streams were taken over writes nothing: each has one receipt, truncated, of what its client got [survives.stopped-worker]', async () => {
+    const before = await integrated(system);
+    const [stopped] = system.processes('inference');
+    const streams = await openStreams(system, 150);
+    const answer = chatBody({ sandbox_fault: 'stall=1500' });
+    const keys = Array.from({ length: STREAMS }, () => randomUUID());
+    const ask = async (key: string) => {
+      const response = await post(system, '/chat/completions', JSON.stringify(answer), {
+        'idempotency-key': key,
+      });
+      return { status: response.status, text: await response.text() };
+    };
+    const asked = keys.map(ask);
+    process.kill(stopped!.pid, 'SIGSTOP');
+    const texts = await Promise.all(streams.map(({ ended }) => ended));
+    const first = await Promise.all(asked);
+    process.kill(stopped!.pid, 'SIGCONT');
+    await until(() => staleIn(stopped!).length > 0, 'the woken worker finds itself replaced');
+
+    const broken = texts.filter((text) => !text.endsWith('data: [DONE]\n\n'));
+    expect(broken.length).toBeGreaterThan(0);
+    for (const [i, text] of texts.entries()) {
+      const receipt = await receiptOf(streams[i]!.receiptId);
+      await expectSigned(system, receipt);
+      const whole = text.endsWith('data: [DONE]\n\n');
+      expect(receipt.credentialSubject.outcome).toBe(whole ? 'complete' : 'truncated');
+      if (!whole) expect(coveredBy(receipt, payloadsBefore(text))).toBeGreaterThan(0);
+    }
+    expect(first.map(({ status }) => status)).toEqual(keys.map(() => 200));
+    const again = await Promise.all(keys.map(ask));
+    expect(again).toEqual(first);
+    const after = await integrated(system);
+    expect(after.receipts - before.receipts).toBe(2 * STREAMS);
+  });
+
+  it('streams of a killed worker end with an error frame and a signed receipt whose digest is over a prefix of what their clients got [survives.inference-worker, codes.worker_lost]', async () => {
+    // A second's payloads lie between two notes; those that were on their way come on top.
+    const missingMax = 1_000 / PACE_MS + ON_THE_WAY;
+    const broken = async (): Promise<{ covered: number; missing: number }[]> => {
+      const streams = await openStreams(system, 400);
+      for (const worker of system.processes('inference')) worker.kill('SIGKILL');
+      await system.start('inference');
       const texts = await Promise.all(streams.map(({ ended }) => ended));
-      const first = await Promise.all(asked);
-      process.kill(stopped!.pid, 'SIGCONT');
-      await until(() => staleIn(stopped!).length > 0, 'the woken worker finds itself replaced');
-
-      const broken = texts.filter((text) => !text.endsWith('data: [DONE]\n\n'));
-      expect(broken.length).toBeGreaterThan(0);
-      for (const [i, text] of texts.entries()) {
-        const receipt = await receiptOf(streams[i]!.receiptId);
-        await expectSigned(system, receipt);
-        const whole = text.endsWith('data: [DONE]\n\n');
-        expect(receipt.credentialSubject.outcome).toBe(whole ? 'complete' : 'truncated');
-        if (!whole) expect(coveredBy(receipt, payloadsBefore(text))).toBeGreaterThan(0);
-      }
-      expect(first.map(({ status }) => status)).toEqual(keys.map(() => 200));
-      const again = await Promise.all(keys.map(ask));
-      expect(again).toEqual(first);
-      const after = await integrated(system);
-      expect(after.receipts - before.receipts).toBe(2 * STREAMS);
-    },
-  );
-
-  it(
-    'streams of a killed worker end with an error frame and a signed receipt whose digest is over a prefix of what their clients got',
-    { tags: ['survives.inference-worker', 'codes.worker_lost'] },
-    async () => {
-      // A second's payloads lie between two notes; those that were on their way come on top.
-      const missingMax = 1_000 / PACE_MS + ON_THE_WAY;
-      const broken = async (): Promise<{ covered: number; missing: number }[]> => {
-        const streams = await openStreams(system, 400);
-        for (const worker of system.processes('inference')) worker.kill('SIGKILL');
-        await system.start('inference');
-        const texts = await Promise.all(streams.map(({ ended }) => ended));
-        return Promise.all(
-          texts.map(async (text, i) => {
-            const receipt = await receiptOf(streams[i]!.receiptId);
-            await expectSigned(system, receipt);
-            expect(receipt.credentialSubject.outcome).toBe('truncated');
-            const payloads = payloadsBefore(text);
-            const covered = coveredBy(receipt, payloads) ?? 0;
-            return { covered, missing: payloads.length - covered };
-          }),
-        );
-      };
-      // A worker that the machine has kept waiting relays in one turn what came meanwhile.
-      const found = await measured(ON_THE_WAY * PACE_MS, broken, (all) =>
-        all.every(({ missing }) => missing < missingMax),
+      return Promise.all(
+        texts.map(async (text, i) => {
+          const receipt = await receiptOf(streams[i]!.receiptId);
+          await expectSigned(system, receipt);
+          expect(receipt.credentialSubject.outcome).toBe('truncated');
+          const payloads = payloadsBefore(text);
+          const covered = coveredBy(receipt, payloads) ?? 0;
+          return { covered, missing: payloads.length - covered };
+        }),
       );
-      for (const { covered, missing } of found) {
-        expect(covered).toBeGreaterThan(0);
-        expect(missing).toBeLessThan(missingMax);
-      }
-    },
-  );
+    };
+    // A worker that the machine has kept waiting relays in one turn what came meanwhile.
+    const found = await measured(ON_THE_WAY * PACE_MS, broken, (all) =>
+      all.every(({ missing }) => missing < missingMax),
+    );
+    for (const { covered, missing } of found) {
+      expect(covered).toBeGreaterThan(0);
+      expect(missing).toBeLessThan(missingMax);
+    }
+  });
 });
 
 describe('a call in flight', () => {
-  it(
-    'a request whose worker was killed in its call, and that comes to no answer, has one receipt that counts the lost call',
-    { tags: ['receipts.failed', 'survives.inference-worker'] },
-    async () => {
-      const before = await integrated(system);
-      const body = chatBody({ sandbox_fault: 'id=lost-call; stall=1500; status=400' });
-      const asked = post(system, '/chat/completions', JSON.stringify(body));
-      const calls = async (): Promise<number> => (await upstreamCalls(system, 'lost-call')).length;
-      await until(async () => (await calls()) === 1, 'the upstream is called');
-      for (const worker of system.processes('inference')) worker.kill('SIGKILL');
-      await system.start('inference');
-      const response = await asked;
-      expect([response.status, await calls()]).toEqual([400, 2]);
-      const receipt = await receiptOf(response.headers.get('x-receipt-id')!);
-      await expectSigned(system, receipt);
-      expect(receipt.credentialSubject).toMatchObject({
-        outcome: 'failed',
-        failure: 'worker_lost',
-        attempts: 2,
-      });
-      const after = await integrated(system);
-      expect(after.receipts - before.receipts).toBe(1);
-    },
-  );
+  it('a request whose worker was killed in its call, and that comes to no answer, has one receipt that counts the lost call [receipts.failed, survives.inference-worker]', async () => {
+    const before = await integrated(system);
+    const body = chatBody({ sandbox_fault: 'id=lost-call; stall=1500; status=400' });
+    const asked = post(system, '/chat/completions', JSON.stringify(body));
+    const calls = async (): Promise<number> => (await upstreamCalls(system, 'lost-call')).length;
+    await until(async () => (await calls()) === 1, 'the upstream is called');
+    for (const worker of system.processes('inference')) worker.kill('SIGKILL');
+    await system.start('inference');
+    const response = await asked;
+    expect([response.status, await calls()]).toEqual([400, 2]);
+    const receipt = await receiptOf(response.headers.get('x-receipt-id')!);
+    await expectSigned(system, receipt);
+    expect(receipt.credentialSubject).toMatchObject({
+      outcome: 'failed',
+      failure: 'worker_lost',
+      attempts: 2,
+    });
+    const after = await integrated(system);
+    expect(after.receipts - before.receipts).toBe(1);
+  });
 });

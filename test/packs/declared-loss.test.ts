@@ -90,7 +90,7 @@ const signedAnew =
   (pack: ForgedPack): void =>
     replaceNote(pack, () => signedLoss({ ...statementIn(pack), ...change }, signer));
 
-describe('a pack over a declared loss', { tags: ['survives.declared-loss'] }, () => {
+describe('a pack over a declared loss [survives.declared-loss]', () => {
   it('is of a log that signs nothing before the declaration, and goes on after it, as the anchor does', () => {
     expect(seen.signed).toEqual([30, 36]);
     expect(seen.anchorHalted).toEqual([

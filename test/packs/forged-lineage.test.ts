@@ -46,7 +46,7 @@ describe('a lineage document that was altered', () => {
     ['that a step reads what nothing gave', (l) => readNothing(l.measurement.steps[3])],
     ['steps in another order', (l) => (l.measurement.steps = l.measurement.steps.toReversed())],
     ['fewer doubts', (l) => l.measurement.bounds[0].factors.pop()],
-  ])('to say %s is found', { tags: ['evidence.sources'] }, async (_name, change) => {
+  ])('to say %s is found [evidence.sources]', async (_name, change) => {
     await expectRefused(await forge(say(change), 'nothing'), 'checksum_mismatch');
     await expectRefused(await forge(say(change), 'seal'), 'lineage_mismatch');
   });
@@ -61,8 +61,7 @@ describe('a lineage document that was altered', () => {
     ['another figure in a step', (l) => (l.measurement.steps[0].reads[0].value = '7')],
     ['another result', (l) => (l.measurement.generated[0].value = '0.000001')],
   ])(
-    'to tell of %s is found by docket verify, and the script says that it did not look',
-    { tags: ['evidence.sources'] },
+    'to tell of %s is found by docket verify, and the script says that it did not look [evidence.sources]',
     async (_name, change) => {
       await expectRefused(await forge(say(change), 'nothing'), 'checksum_mismatch');
       await expectLeftToDocket(await forge(say(change), 'seal'), 'lineage_mismatch');
@@ -87,24 +86,20 @@ describe('lineage documents', () => {
     seal.credentialSubject.lineage.documents += by;
   };
 
-  it(
-    'that were removed are missed, also when the seal does not count them',
-    { tags: ['evidence.sources'] },
-    async () => {
-      const remove = (pack: ForgedPack): void => void pack.files.delete(FIRST_DOCUMENT);
-      await expectRefused(await forge(remove, 'nothing'), 'missing_file');
-      await expectRefused(await forge(remove, 'seal'), 'lineage_missing');
-      await expectRefused(await forge(remove, 'seal', count(-1)), 'lineage_missing');
-      const none = (pack: ForgedPack): void => {
-        for (const name of documentsOf(pack)) pack.files.delete(name);
-      };
-      const zero = (seal: Loose): void => {
-        const { lineage } = seal.credentialSubject;
-        Object.assign(lineage, { documents: 0, described: 0, undescribed: lineage.described });
-      };
-      await expectRefused(await forge(none, 'seal', zero), 'seal_contradiction');
-    },
-  );
+  it('that were removed are missed, also when the seal does not count them [evidence.sources]', async () => {
+    const remove = (pack: ForgedPack): void => void pack.files.delete(FIRST_DOCUMENT);
+    await expectRefused(await forge(remove, 'nothing'), 'missing_file');
+    await expectRefused(await forge(remove, 'seal'), 'lineage_missing');
+    await expectRefused(await forge(remove, 'seal', count(-1)), 'lineage_missing');
+    const none = (pack: ForgedPack): void => {
+      for (const name of documentsOf(pack)) pack.files.delete(name);
+    };
+    const zero = (seal: Loose): void => {
+      const { lineage } = seal.credentialSubject;
+      Object.assign(lineage, { documents: 0, described: 0, undescribed: lineage.described });
+    };
+    await expectRefused(await forge(none, 'seal', zero), 'seal_contradiction');
+  });
 
   it.each([
     ['for a receipt that is not there', lineagePath(LAST + 500)],

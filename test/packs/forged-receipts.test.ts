@@ -16,7 +16,7 @@ import {
 import { type ForgedPack, type Loose } from './tampering.ts';
 
 describe('an untouched pack', () => {
-  it('is good for both verifiers', { tags: ['evidence.forged-packs'] }, async () => {
+  it('is good for both verifiers [evidence.forged-packs]', async () => {
     const didJson = readFileSync(TRUST, 'utf8');
     expect(await verifyPack(GOOD_PACK, { didJson, now: Date.now() })).toMatchObject({
       verdict: 'good',
@@ -84,7 +84,7 @@ describe('a range that is made to fit', () => {
     );
   };
 
-  it('cannot lose its last receipts', { tags: ['evidence.forged-packs'] }, async () => {
+  it('cannot lose its last receipts [evidence.forged-packs]', async () => {
     const path = await forge(
       (pack) => receiptLines(pack, (lines) => lines.slice(0, -3)),
       'seal',

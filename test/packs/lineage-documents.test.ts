@@ -44,17 +44,13 @@ const documents = (): [string, Loose][] =>
     .map((name) => [name, JSON.parse(pack.text(name))]);
 
 describe('the lineage documents of a pack', () => {
-  it(
-    'are one for each derivation, of the first receipt that has it, revisions among them',
-    { tags: ['evidence.sources'] },
-    () => {
-      // The first receipts have one; then the revision in the range, what was issued after it, and a revision from after.
-      expect(documents().map(([name]) => name)).toEqual([4, 14, 15, 23].map(lineagePath));
-      const { lineage } = pack.seal().credentialSubject;
-      // Four first ones, a revision, six more in the range, two revisions from after it.
-      expect(lineage).toMatchObject({ documents: 4, described: 13, undescribed: 0 });
-    },
-  );
+  it('are one for each derivation, of the first receipt that has it, revisions among them [evidence.sources]', () => {
+    // The first receipts have one; then the revision in the range, what was issued after it, and a revision from after.
+    expect(documents().map(([name]) => name)).toEqual([4, 14, 15, 23].map(lineagePath));
+    const { lineage } = pack.seal().credentialSubject;
+    // Four first ones, a revision, six more in the range, two revisions from after it.
+    expect(lineage).toMatchObject({ documents: 4, described: 13, undescribed: 0 });
+  });
 
   it('tell of revisions what the receipt itself pins', () => {
     const chains = documents().map(([, { revisions }]) => revisions);
@@ -63,17 +59,13 @@ describe('the lineage documents of a pack', () => {
     expect(revision).toMatchObject({ leafIndex: 14, wasRevisionOf: original.id });
   });
 
-  it(
-    'are the same again, and so the pack, when receipts were revised since',
-    { tags: ['evidence.sources'] },
-    async () => {
-      await lab.revise(measured.slice(5));
-      await lab.integrate();
-      const again = join(directory, 'again.zip');
-      await lab.pack(again, range);
-      expect(readFileSync(again).equals(readFileSync(path))).toBe(true);
-    },
-  );
+  it('are the same again, and so the pack, when receipts were revised since [evidence.sources]', async () => {
+    await lab.revise(measured.slice(5));
+    await lab.integrate();
+    const again = join(directory, 'again.zip');
+    await lab.pack(again, range);
+    expect(readFileSync(again).equals(readFileSync(path))).toBe(true);
+  });
 
   it('are valid JSON-LD with the contexts of the pack, and cite what its methodologies have', async () => {
     const documentLoader = async (url: string) => {

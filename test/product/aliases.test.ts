@@ -18,25 +18,21 @@ const namesOn = ({ credentialSubject: { model, requestedModel } }: Receipt) => (
 });
 
 describe('a model that is asked for by an alias', () => {
-  it(
-    'answers under its own name, and the receipt says both',
-    { tags: ['requests.alias'] },
-    async () => {
-      const openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key });
-      const messages = [{ role: 'user' as const, content: 'Hi' }];
-      const { data, response } = await openai.chat.completions
-        .create({ model: ALIAS, messages, max_tokens: 4 })
-        .withResponse();
-      const { receipt } = data as unknown as { receipt: Receipt };
-      expect(data.model).toBe(MODEL);
-      expect(response.headers.get('x-receipt-id')).not.toBeNull();
-      await expectSigned(system, receipt);
-      expect(namesOn(receipt)).toEqual({ model: MODEL, requestedModel: ALIAS });
+  it('answers under its own name, and the receipt says both [requests.alias]', async () => {
+    const openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key });
+    const messages = [{ role: 'user' as const, content: 'Hi' }];
+    const { data, response } = await openai.chat.completions
+      .create({ model: ALIAS, messages, max_tokens: 4 })
+      .withResponse();
+    const { receipt } = data as unknown as { receipt: Receipt };
+    expect(data.model).toBe(MODEL);
+    expect(response.headers.get('x-receipt-id')).not.toBeNull();
+    await expectSigned(system, receipt);
+    expect(namesOn(receipt)).toEqual({ model: MODEL, requestedModel: ALIAS });
 
-      const own = await openai.chat.completions.create({ model: MODEL, messages, max_tokens: 4 });
-      expect(namesOn((own as unknown as { receipt: Receipt }).receipt)).toEqual({ model: MODEL });
-    },
-  );
+    const own = await openai.chat.completions.create({ model: MODEL, messages, max_tokens: 4 });
+    expect(namesOn((own as unknown as { receipt: Receipt }).receipt)).toEqual({ model: MODEL });
+  });
 
   it('is a model of each interface, and is read by that name', async () => {
     const anthropic = new Anthropic({

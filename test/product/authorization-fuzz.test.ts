@@ -41,7 +41,7 @@ const injection = fc.constantFrom(
   '__proto__',
 );
 
-it('no Authorization header gets anywhere but 401', { tags: ['accounts.bearer'] }, async () => {
+it('no Authorization header gets anywhere but 401 [accounts.bearer]', async () => {
   const unknownKey = fc
     .uint8Array({ minLength: 32, maxLength: 32, max: 247 })
     .map((bytes) => generateKey(() => bytes));

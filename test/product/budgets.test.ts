@@ -22,7 +22,7 @@ const BUDGET: NewBudget = {
   shares: [],
 };
 
-describe('hard budgets', { tags: ['budgets.hard', 'codes.budget_exceeded'] }, () => {
+describe('hard budgets [budgets.hard, codes.budget_exceeded]', () => {
   it('requests that race over processes and keys get no more than their budget, and are told when it begins anew', async () => {
     const org = await newOrganisation(system, {});
     const keys = [await org.newKey(), await org.newKey()];

@@ -86,63 +86,55 @@ const limit = (code: string, retry: boolean): Expected => ({
 });
 
 describe('the error contract, with the real SDK', () => {
-  it(
-    'auth errors: status, type and code, not to be retried',
-    { tags: ['errors.auth'] },
-    async () => {
-      const refused = { type: 'auth_error', retry: false } as const;
-      const unauthorised = { ...refused, kind: OpenAI.AuthenticationError, status: 401 };
-      await expectError(chat({}, 'nonsense'), { ...unauthorised, code: 'invalid_api_key' });
-      const org = await newOrganisation(system, {});
-      const registries = createRegistries(system.database.pool);
-      const issue = (request: object = {}) =>
-        registries.keys.issue(org.id, { name: 'test', ...request }, OPERATOR);
-      const revoked = await issue();
-      await registries.keys.revoke(org.id, revoked.key.id, OPERATOR);
-      await expectError(chat({}, revoked.plaintext), { ...unauthorised, code: 'revoked_api_key' });
-      const reader = await issue({ scopes: ['service:read'] });
-      await expectError(chat({}, reader.plaintext), {
-        ...refused,
-        kind: OpenAI.PermissionDeniedError,
-        status: 403,
-        code: 'insufficient_scope',
-      });
-    },
-  );
+  it('auth errors: status, type and code, not to be retried [errors.auth]', async () => {
+    const refused = { type: 'auth_error', retry: false } as const;
+    const unauthorised = { ...refused, kind: OpenAI.AuthenticationError, status: 401 };
+    await expectError(chat({}, 'nonsense'), { ...unauthorised, code: 'invalid_api_key' });
+    const org = await newOrganisation(system, {});
+    const registries = createRegistries(system.database.pool);
+    const issue = (request: object = {}) =>
+      registries.keys.issue(org.id, { name: 'test', ...request }, OPERATOR);
+    const revoked = await issue();
+    await registries.keys.revoke(org.id, revoked.key.id, OPERATOR);
+    await expectError(chat({}, revoked.plaintext), { ...unauthorised, code: 'revoked_api_key' });
+    const reader = await issue({ scopes: ['service:read'] });
+    await expectError(chat({}, reader.plaintext), {
+      ...refused,
+      kind: OpenAI.PermissionDeniedError,
+      status: 403,
+      code: 'insufficient_scope',
+    });
+  });
 
-  it(
-    'validation errors name the parameter',
-    { tags: ['codes.prompt_too_long', 'codes.unsupported_modality'] },
-    async () => {
-      const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } };
-      const messages = [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, image] }];
-      await expectError(
-        chat({ messages }),
-        validation('unsupported_modality', 'messages[0].content[1]'),
-      );
-      expect((await chat({ messages, model: 'sandbox-unsized' })).object).toBe('chat.completion');
-      await expectError(chat({ model: 'nope' }), validation('invalid_model', 'model'));
-      await expectError(chat({ region: 'atlantis' }), validation('invalid_region', 'region'));
-      await expectError(chat({ tier: 'gold' }), validation('invalid_tier', 'tier'));
-      await expectError(chat({ temperature: 3 }), validation('invalid_temperature', 'temperature'));
-      await expectError(chat({ top_p: -1 }), validation('invalid_top_p', 'top_p'));
-      await expectError(chat({ messages: [] }), validation('invalid_messages', 'messages'));
-      await expectError(
-        chat({
-          model: 'mixtral-8x7b',
-          messages: [{ role: 'user', content: 'sea '.repeat(9_000) }],
-        }),
-        validation('prompt_too_long', 'messages'),
-      );
-      await expectError(chat({ sandbox_fault: 'status=400' }), validation('invalid_request', null));
-      await expectError(
-        chat({}, undefined, { 'idempotency-key': 'ü' }),
-        validation('invalid_idempotency_key', 'Idempotency-Key'),
-      );
-    },
-  );
+  it('validation errors name the parameter [codes.prompt_too_long, codes.unsupported_modality]', async () => {
+    const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } };
+    const messages = [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, image] }];
+    await expectError(
+      chat({ messages }),
+      validation('unsupported_modality', 'messages[0].content[1]'),
+    );
+    expect((await chat({ messages, model: 'sandbox-unsized' })).object).toBe('chat.completion');
+    await expectError(chat({ model: 'nope' }), validation('invalid_model', 'model'));
+    await expectError(chat({ region: 'atlantis' }), validation('invalid_region', 'region'));
+    await expectError(chat({ tier: 'gold' }), validation('invalid_tier', 'tier'));
+    await expectError(chat({ temperature: 3 }), validation('invalid_temperature', 'temperature'));
+    await expectError(chat({ top_p: -1 }), validation('invalid_top_p', 'top_p'));
+    await expectError(chat({ messages: [] }), validation('invalid_messages', 'messages'));
+    await expectError(
+      chat({
+        model: 'mixtral-8x7b',
+        messages: [{ role: 'user', content: 'sea '.repeat(9_000) }],
+      }),
+      validation('prompt_too_long', 'messages'),
+    );
+    await expectError(chat({ sandbox_fault: 'status=400' }), validation('invalid_request', null));
+    await expectError(
+      chat({}, undefined, { 'idempotency-key': 'ü' }),
+      validation('invalid_idempotency_key', 'Idempotency-Key'),
+    );
+  });
 
-  it('rate-limit errors each say when to come back', { tags: ['errors.rate-limit'] }, async () => {
+  it('rate-limit errors each say when to come back [errors.rate-limit]', async () => {
     const used = async (limits: object): Promise<string> => {
       const key = await (await newOrganisation(system, limits)).newKey();
       await chat({}, key);
@@ -154,65 +146,57 @@ describe('the error contract, with the real SDK', () => {
     await expectError(chat({}, day), limit('daily_budget_exceeded', false));
   });
 
-  it(
-    'policy errors name the support address',
-    { tags: ['errors.policy', 'codes.dual_use_screen_block', 'codes.acceptable_use_violation'] },
-    async () => {
-      for (const code of ['dual_use_screen_block', 'acceptable_use_violation'] as const) {
-        const rule = readPack().rules.find((one) => one.code === code)!;
-        const call = chat({ messages: [{ role: 'user', content: rule.positive[0] }] });
-        await expectError(call, {
-          kind: OpenAI.PermissionDeniedError,
-          status: 403,
-          type: 'policy_error',
-          code,
-          retry: false,
-        });
-        await expect(call).rejects.toThrow(/support@docket\.example/);
-      }
-      const org = await newOrganisation(system, {});
-      const key = await org.newKey();
-      await createRegistries(system.database.pool).accounts.suspend(org.id, OPERATOR, 'unpaid');
-      await expectError(chat({}, key), {
+  it('policy errors name the support address [errors.policy, codes.dual_use_screen_block, codes.acceptable_use_violation]', async () => {
+    for (const code of ['dual_use_screen_block', 'acceptable_use_violation'] as const) {
+      const rule = readPack().rules.find((one) => one.code === code)!;
+      const call = chat({ messages: [{ role: 'user', content: rule.positive[0] }] });
+      await expectError(call, {
         kind: OpenAI.PermissionDeniedError,
         status: 403,
         type: 'policy_error',
-        code: 'customer_suspended',
+        code,
         retry: false,
       });
-    },
-  );
+      await expect(call).rejects.toThrow(/support@docket\.example/);
+    }
+    const org = await newOrganisation(system, {});
+    const key = await org.newKey();
+    await createRegistries(system.database.pool).accounts.suspend(org.id, OPERATOR, 'unpaid');
+    await expectError(chat({}, key), {
+      kind: OpenAI.PermissionDeniedError,
+      status: 403,
+      type: 'policy_error',
+      code: 'customer_suspended',
+      retry: false,
+    });
+  });
 
-  it(
-    'upstream, region and methodology errors: status, type and code',
-    { tags: ['errors.region', 'errors.methodology', 'codes.upstream'] },
-    async () => {
-      const server = { kind: OpenAI.InternalServerError, param: null } as const;
-      const inference = { ...server, status: 502, type: 'inference_error', retry: true };
-      await expectError(chat({ sandbox_fault: 'status=500' }), {
-        ...inference,
-        code: 'upstream_error',
-      });
-      await expectError(chat({ sandbox_fault: 'status=429' }), {
-        ...inference,
-        code: 'upstream_rate_limited',
-      });
-      await expectError(chat({ region: 'ap-south' }), {
-        ...server,
-        status: 503,
-        type: 'region_unavailable',
-        code: 'region_decommissioned',
-        retry: false,
-      });
-      await expectError(chat({ model: 'sandbox-unsized', receipt: 'required' }), {
-        ...server,
-        status: 500,
-        type: 'methodology_error',
-        code: 'receipt_generation_failed',
-        retry: true,
-      });
-    },
-  );
+  it('upstream, region and methodology errors: status, type and code [errors.region, errors.methodology, codes.upstream]', async () => {
+    const server = { kind: OpenAI.InternalServerError, param: null } as const;
+    const inference = { ...server, status: 502, type: 'inference_error', retry: true };
+    await expectError(chat({ sandbox_fault: 'status=500' }), {
+      ...inference,
+      code: 'upstream_error',
+    });
+    await expectError(chat({ sandbox_fault: 'status=429' }), {
+      ...inference,
+      code: 'upstream_rate_limited',
+    });
+    await expectError(chat({ region: 'ap-south' }), {
+      ...server,
+      status: 503,
+      type: 'region_unavailable',
+      code: 'region_decommissioned',
+      retry: false,
+    });
+    await expectError(chat({ model: 'sandbox-unsized', receipt: 'required' }), {
+      ...server,
+      status: 500,
+      type: 'methodology_error',
+      code: 'receipt_generation_failed',
+      retry: true,
+    });
+  });
 
   it('an error in a stream that had begun is thrown by the SDK, never a clean end', async () => {
     const stream = await client().chat.completions.create({

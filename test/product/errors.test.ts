@@ -68,73 +68,45 @@ describe('every operation that needs a key', () => {
     ['a well-formed key that was never issued', () => bearer(unknown())],
     ['a key in the wrong header', () => ({ 'api-key': system.key })],
   ])(
-    'every operation refuses %s as invalid_api_key',
-    { tags: ['codes.invalid_api_key', 'accounts.bearer'] },
+    'every operation refuses %s as invalid_api_key [codes.invalid_api_key, accounts.bearer]',
     async (_what, headers) => {
       await expectOfAll(keyed(), headers(), 'invalid_api_key');
     },
   );
 
-  it(
-    'every operation refuses a key in x-api-key as invalid_api_key, but for those that Anthropic’s clients have',
-    { tags: ['codes.invalid_api_key', 'accounts.bearer'] },
-    async () => {
-      const others = keyed().filter(({ path }) => !/^\/v1\/(messages|models)\b/.test(path));
-      await expectOfAll(others, { 'x-api-key': system.key }, 'invalid_api_key');
-    },
-  );
+  it('every operation refuses a key in x-api-key as invalid_api_key, but for those that Anthropic’s clients have [codes.invalid_api_key, accounts.bearer]', async () => {
+    const others = keyed().filter(({ path }) => !/^\/v1\/(messages|models)\b/.test(path));
+    await expectOfAll(others, { 'x-api-key': system.key }, 'invalid_api_key');
+  });
 
-  it(
-    'every operation refuses a revoked key as revoked_api_key',
-    { tags: ['codes.revoked_api_key', 'keys.revoked'] },
-    async () => {
-      const { keys } = createRegistries(system.database.pool);
-      const { key, plaintext } = await keys.issue(organisation.id, { name: 'revoked' }, OPERATOR);
-      await keys.revoke(organisation.id, key.id, OPERATOR);
-      await expectOfAll(keyed(), bearer(plaintext), 'revoked_api_key');
-    },
-  );
+  it('every operation refuses a revoked key as revoked_api_key [codes.revoked_api_key, keys.revoked]', async () => {
+    const { keys } = createRegistries(system.database.pool);
+    const { key, plaintext } = await keys.issue(organisation.id, { name: 'revoked' }, OPERATOR);
+    await keys.revoke(organisation.id, key.id, OPERATOR);
+    await expectOfAll(keyed(), bearer(plaintext), 'revoked_api_key');
+  });
 
-  it(
-    'every operation refuses an expired key as expired_api_key',
-    { tags: ['codes.expired_api_key', 'keys.expired'] },
-    async () => {
-      const clock = movableClock();
-      clock.advance(-2 * DAY_MS);
-      const { keys } = createRegistries(system.database.pool, clock);
-      const request = { name: 'expired', expiresAt: Date.now() - DAY_MS };
-      const { plaintext } = await keys.issue(organisation.id, request, OPERATOR);
-      await expectOfAll(keyed(), bearer(plaintext), 'expired_api_key');
-    },
-  );
+  it('every operation refuses an expired key as expired_api_key [codes.expired_api_key, keys.expired]', async () => {
+    const clock = movableClock();
+    clock.advance(-2 * DAY_MS);
+    const { keys } = createRegistries(system.database.pool, clock);
+    const request = { name: 'expired', expiresAt: Date.now() - DAY_MS };
+    const { plaintext } = await keys.issue(organisation.id, request, OPERATOR);
+    await expectOfAll(keyed(), bearer(plaintext), 'expired_api_key');
+  });
 
-  it(
-    'every operation refuses a suspended customer as customer_suspended',
-    { tags: ['codes.customer_suspended', 'accounts.suspended'] },
-    async () => {
-      const suspended = await newOrganisation(system);
-      const key = await suspended.newKey();
-      const { accounts } = createRegistries(system.database.pool);
-      await accounts.suspend(suspended.id, OPERATOR, 'A review is due.');
-      await expectOfAll(keyed(), bearer(key), 'customer_suspended');
-      const { text } = await ask(`${system.baseUrl}/account`, { headers: bearer(key) });
-      expect(text).toContain('support@docket.example');
-    },
-  );
+  it('every operation refuses a suspended customer as customer_suspended [codes.customer_suspended, accounts.suspended]', async () => {
+    const suspended = await newOrganisation(system);
+    const key = await suspended.newKey();
+    const { accounts } = createRegistries(system.database.pool);
+    await accounts.suspend(suspended.id, OPERATOR, 'A review is due.');
+    await expectOfAll(keyed(), bearer(key), 'customer_suspended');
+    const { text } = await ask(`${system.baseUrl}/account`, { headers: bearer(key) });
+    expect(text).toContain('support@docket.example');
+  });
 
   it.each(SCOPES)(
-    'an operation that needs %s refuses a key with every other scope',
-    {
-      tags: [
-        'codes.insufficient_scope',
-        'scopes.inference-read',
-        'scopes.inference-write',
-        'scopes.service-read',
-        'scopes.service-lineage',
-        'scopes.service-export',
-        'scopes.admin-keys',
-      ],
-    },
+    'an operation that needs %s refuses a key with every other scope [codes.insufficient_scope, scopes.inference-read, scopes.inference-write, scopes.service-read, scopes.service-lineage, scopes.service-export, scopes.admin-keys]',
     async (scope) => {
       const { keys } = createRegistries(system.database.pool);
       const scopes = SCOPES.filter((one) => one !== scope);
@@ -152,40 +124,36 @@ describe('every operation that needs a key', () => {
 });
 
 describe('things of another organisation', () => {
-  it(
-    'things of another organisation are not found, in the same words as things that do not exist',
-    { tags: ['accounts.other-organisations'] },
-    async () => {
-      const openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key });
-      const { headers } = await openai.chat.completions
-        .create(chatBody() as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming)
-        .asResponse();
-      const keyList = await ask(`${system.baseUrl}/keys`, { headers: bearer(system.key) });
-      const foreign: Record<string, string> = {
-        receipts: headers.get('x-receipt-id')!,
-        keys: (JSON.parse(keyList.text) as { data: { id: string }[] }).data[0]!.id,
-      };
-      const { keys } = createRegistries(system.database.pool);
-      const { plaintext } = await keys.issue(
-        organisation.id,
-        { name: 'curious', scopes: SCOPES },
-        OPERATOR,
+  it('things of another organisation are not found, in the same words as things that do not exist [accounts.other-organisations]', async () => {
+    const openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key });
+    const { headers } = await openai.chat.completions
+      .create(chatBody() as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming)
+      .asResponse();
+    const keyList = await ask(`${system.baseUrl}/keys`, { headers: bearer(system.key) });
+    const foreign: Record<string, string> = {
+      receipts: headers.get('x-receipt-id')!,
+      keys: (JSON.parse(keyList.text) as { data: { id: string }[] }).data[0]!.id,
+    };
+    const { keys } = createRegistries(system.database.pool);
+    const { plaintext } = await keys.issue(
+      organisation.id,
+      { name: 'curious', scopes: SCOPES },
+      OPERATOR,
+    );
+    const about = keyed().filter(({ path }) => /^\/v1\/(receipts|keys)\/\{id\}/.test(path));
+    expect(about.length).toBeGreaterThanOrEqual(6);
+    for (const listed of about) {
+      const noun = listed.path.split('/')[2]!;
+      const code = `${noun.slice(0, -1)}_not_found` as const;
+      const answers = await Promise.all(
+        [foreign[noun]!, foreign[noun]!.replace(/.{4}$/, '0000'), 'nonsense'].map((id) =>
+          call(listed, bearer(plaintext), { id }),
+        ),
       );
-      const about = keyed().filter(({ path }) => /^\/v1\/(receipts|keys)\/\{id\}/.test(path));
-      expect(about.length).toBeGreaterThanOrEqual(6);
-      for (const listed of about) {
-        const noun = listed.path.split('/')[2]!;
-        const code = `${noun.slice(0, -1)}_not_found` as const;
-        const answers = await Promise.all(
-          [foreign[noun]!, foreign[noun]!.replace(/.{4}$/, '0000'), 'nonsense'].map((id) =>
-            call(listed, bearer(plaintext), { id }),
-          ),
-        );
-        for (const answer of answers) {
-          expectRefusal(answer, code);
-          expect(answer.text).toBe(answers[0]!.text);
-        }
+      for (const answer of answers) {
+        expectRefusal(answer, code);
+        expect(answer.text).toBe(answers[0]!.text);
       }
-    },
-  );
+    }
+  });
 });

@@ -63,37 +63,29 @@ describe('a request whose upstream was called and failed', () => {
     ['/responses', { model, input: text, stream: true }],
     ['/messages', { model, messages, max_tokens: 9 }],
     ['/messages', { model, messages, max_tokens: 9, stream: true }],
-  ] as const)(
-    'has a receipt that its error names: %s %j',
-    { tags: ['receipts.failed'] },
-    async (path, body) => {
-      const response = await post(system, path, { ...body, sandbox_fault: 'status=500' });
-      expect(response.status).toBe(502);
-      const { receipt } = await receiptOf(response);
-      const { credentialSubject: subject } = receipt;
-      expect(subject).toMatchObject({ outcome: 'failed', failure: 'upstream_error' });
-      // A call that found its connection closed by an idle server is one more.
-      expect([2, 3]).toContain(subject['attempts']);
-      for (const absent of ['usageSource', 'inputTokens', 'outputTokens', 'responseDigest'])
-        expect(subject).not.toHaveProperty(absent);
-      expect(receipt).not.toHaveProperty('measurement');
-      expect(receipt.tier).toBe('enterprise');
-    },
-  );
+  ] as const)('has a receipt that its error names: %s %j [receipts.failed]', async (path, body) => {
+    const response = await post(system, path, { ...body, sandbox_fault: 'status=500' });
+    expect(response.status).toBe(502);
+    const { receipt } = await receiptOf(response);
+    const { credentialSubject: subject } = receipt;
+    expect(subject).toMatchObject({ outcome: 'failed', failure: 'upstream_error' });
+    // A call that found its connection closed by an idle server is one more.
+    expect([2, 3]).toContain(subject['attempts']);
+    for (const absent of ['usageSource', 'inputTokens', 'outputTokens', 'responseDigest'])
+      expect(subject).not.toHaveProperty(absent);
+    expect(receipt).not.toHaveProperty('measurement');
+    expect(receipt.tier).toBe('enterprise');
+  });
 
-  it(
-    'has none where the upstream refused it, and its error names none',
-    { tags: ['receipts.failed'] },
-    async () => {
-      for (const fault of ['status=400', 'status=401', 'status=404', 'status=429']) {
-        const refused = await post(system, '/chat/completions', chatBody({ sandbox_fault: fault }));
-        expect(refused.status, fault).toBeGreaterThanOrEqual(400);
-        expect(refused.headers.get('x-receipt-id'), fault).toBeNull();
-        const id = requestIdOf(refused).replace('req_', 'rcpt_');
-        expect((await read(`/receipts/${id}`)).status, fault).toBe(404);
-      }
-    },
-  );
+  it('has none where the upstream refused it, and its error names none [receipts.failed]', async () => {
+    for (const fault of ['status=400', 'status=401', 'status=404', 'status=429']) {
+      const refused = await post(system, '/chat/completions', chatBody({ sandbox_fault: fault }));
+      expect(refused.status, fault).toBeGreaterThanOrEqual(400);
+      expect(refused.headers.get('x-receipt-id'), fault).toBeNull();
+      const id = requestIdOf(refused).replace('req_', 'rcpt_');
+      expect((await read(`/receipts/${id}`)).status, fault).toBe(404);
+    }
+  });
 
   it('leaves its Idempotency-Key free: each attempt has a receipt of its own, and the one that goes well is replayed', async () => {
     const key = { 'idempotency-key': 'one that fails' };
@@ -116,59 +108,55 @@ describe('a request whose upstream was called and failed', () => {
     expect(rows.map(({ outcome }) => outcome)).toEqual([...failed.map(() => 'failed'), 'complete']);
   });
 
-  it(
-    'is in lists, usage, its table and the record of requests',
-    { tags: ['receipts.failed'] },
-    async () => {
-      const org = await newOrganisation(system, {});
-      system = { ...system, key: await org.newKey() };
-      const body = chatBody({ sandbox_fault: 'status=503' });
-      const failed = await post(system, '/chat/completions', body);
-      const well = await post(system, '/chat/completions', chatBody());
-      const { id, receipt } = await receiptOf(failed);
-      expect(well.status).toBe(200);
-      const ids = async (filter: string): Promise<string[]> => {
-        const { data } = (await (await read(`/receipts?${filter}`)).json()) as {
-          data: { id: string }[];
-        };
-        return data.map((one) => one.id.slice(one.id.lastIndexOf('/') + 1));
+  it('is in lists, usage, its table and the record of requests [receipts.failed]', async () => {
+    const org = await newOrganisation(system, {});
+    system = { ...system, key: await org.newKey() };
+    const body = chatBody({ sandbox_fault: 'status=503' });
+    const failed = await post(system, '/chat/completions', body);
+    const well = await post(system, '/chat/completions', chatBody());
+    const { id, receipt } = await receiptOf(failed);
+    expect(well.status).toBe(200);
+    const ids = async (filter: string): Promise<string[]> => {
+      const { data } = (await (await read(`/receipts?${filter}`)).json()) as {
+        data: { id: string }[];
       };
-      expect(await ids('outcome=failed')).toEqual([id]);
-      expect(await ids('kind=failed')).toEqual([id]);
-      await until(async () => {
-        const { total } = (await (await read('/usage?group_by=model')).json()) as {
-          total: { requests: number };
-        };
-        return total.requests === 2;
-      }, 'both are in the ledger');
-      const usage = (await (await read('/usage?group_by=model')).json()) as {
-        total: object;
-        data: object[];
+      return data.map((one) => one.id.slice(one.id.lastIndexOf('/') + 1));
+    };
+    expect(await ids('outcome=failed')).toEqual([id]);
+    expect(await ids('kind=failed')).toEqual([id]);
+    await until(async () => {
+      const { total } = (await (await read('/usage?group_by=model')).json()) as {
+        total: { requests: number };
       };
-      const again = await post(system, `/receipts/${id}/recalculate`, {});
-      expect([again.status, await again.json()]).toMatchObject([
-        409,
-        { error: { code: 'not_degraded' } },
-      ]);
-      const counts = { requests: 2, refused: 0, failed: 1, covered: 1, uncovered: 0 };
-      expect(usage.total).toMatchObject({ ...counts, coverage: 1, coverage_with_failed: 0.5 });
-      expect(usage.data).toMatchObject([{ group: model, ...counts }]);
-      const [header, line] = (await (await read('/usage?group_by=model', 'text/csv')).text()).split(
-        '\r\n',
-      );
-      const at = header!.split(',').indexOf('failed');
-      expect(line!.split(',')[at]).toBe('1');
-      await until(
-        async () => (await read(`/requests/${requestIdOf(failed)}`)).status === 200,
-        'the request is on record',
-      );
-      expect(await (await read(`/requests/${requestIdOf(failed)}`)).json()).toMatchObject({
-        status: 502,
-        code: 'upstream_error',
-        receipt_id: id,
-        upstream_calls: receipt.credentialSubject.attempts,
-        input_tokens: null,
-      });
-    },
-  );
+      return total.requests === 2;
+    }, 'both are in the ledger');
+    const usage = (await (await read('/usage?group_by=model')).json()) as {
+      total: object;
+      data: object[];
+    };
+    const again = await post(system, `/receipts/${id}/recalculate`, {});
+    expect([again.status, await again.json()]).toMatchObject([
+      409,
+      { error: { code: 'not_degraded' } },
+    ]);
+    const counts = { requests: 2, refused: 0, failed: 1, covered: 1, uncovered: 0 };
+    expect(usage.total).toMatchObject({ ...counts, coverage: 1, coverage_with_failed: 0.5 });
+    expect(usage.data).toMatchObject([{ group: model, ...counts }]);
+    const [header, line] = (await (await read('/usage?group_by=model', 'text/csv')).text()).split(
+      '\r\n',
+    );
+    const at = header!.split(',').indexOf('failed');
+    expect(line!.split(',')[at]).toBe('1');
+    await until(
+      async () => (await read(`/requests/${requestIdOf(failed)}`)).status === 200,
+      'the request is on record',
+    );
+    expect(await (await read(`/requests/${requestIdOf(failed)}`)).json()).toMatchObject({
+      status: 502,
+      code: 'upstream_error',
+      receipt_id: id,
+      upstream_calls: receipt.credentialSubject.attempts,
+      input_tokens: null,
+    });
+  });
 });

@@ -22,8 +22,7 @@ const PROGRAMS = {
 const system = await joinProduct();
 
 it.for(Object.entries(PROGRAMS))(
-  'the program that leads from a key to verified receipts in %s waits where it is told to, and keeps receipts that are good',
-  { tags: ['docs.first-call'] },
+  'the program that leads from a key to verified receipts in %s waits where it is told to, and keeps receipts that are good [docs.first-call]',
   async ([language, { name, file, kept }]) => {
     const organisation = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
     const cwd = mkdtempSync(join(tmpdir(), 'docket-first-call-'));

@@ -40,52 +40,40 @@ const WEATHER = {
 } as const;
 
 describe('LangChain', () => {
-  it(
-    'a prompt over the window raises the error by which LangChain has a conversation shortened',
-    { tags: ['clients.error-classes'] },
-    async () => {
-      const asked = chat({ model: 'mixtral-8x7b' }).invoke('sea '.repeat(9_000));
-      await expect(asked).rejects.toMatchObject({
-        name: 'ContextOverflowError',
-        message: expect.stringMatching(/maximum context length is \d+ tokens/) as string,
-      });
-    },
-  );
+  it('a prompt over the window raises the error by which LangChain has a conversation shortened [clients.error-classes]', async () => {
+    const asked = chat({ model: 'mixtral-8x7b' }).invoke('sea '.repeat(9_000));
+    await expect(asked).rejects.toMatchObject({
+      name: 'ContextOverflowError',
+      message: expect.stringMatching(/maximum context length is \d+ tokens/) as string,
+    });
+  });
 
-  it(
-    'invoke gives the answer, with the receipt in the raw one',
-    { tags: ['operations.client'] },
-    async () => {
-      const message = await chat({ __includeRawResponse: true }).invoke(
-        'Tell me about the lighthouse.',
-      );
-      expect(message.text).not.toBe('');
-      expect(message.usage_metadata).toMatchObject({ output_tokens: 8 });
-      const raw = message.additional_kwargs['__raw_response'] as { receipt: Receipt };
-      await expectSigned(system, raw.receipt);
-    },
-  );
+  it('invoke gives the answer, with the receipt in the raw one [operations.client]', async () => {
+    const message = await chat({ __includeRawResponse: true }).invoke(
+      'Tell me about the lighthouse.',
+    );
+    expect(message.text).not.toBe('');
+    expect(message.usage_metadata).toMatchObject({ output_tokens: 8 });
+    const raw = message.additional_kwargs['__raw_response'] as { receipt: Receipt };
+    await expectSigned(system, raw.receipt);
+  });
 
-  it(
-    'stream gives chunks, with the receipt on the last raw one',
-    { tags: ['clients.extra-keys'] },
-    async () => {
-      const chunks: AIMessageChunk[] = [];
-      const model = chat({ __includeRawResponse: true, streamUsage: false });
-      for await (const chunk of await model.stream([
-        new HumanMessage('Tell me about the lighthouse.'),
-      ])) {
-        chunks.push(chunk);
-      }
-      expect(chunks.length).toBeGreaterThan(2);
-      const raws = chunks.map(
-        (one) => one.additional_kwargs['__raw_response'] as { receipt?: Receipt } | undefined,
-      );
-      const receipts = raws.flatMap((raw) => (raw?.receipt === undefined ? [] : [raw.receipt]));
-      expect(receipts).toHaveLength(1);
-      await expectSigned(system, receipts[0]);
-    },
-  );
+  it('stream gives chunks, with the receipt on the last raw one [clients.extra-keys]', async () => {
+    const chunks: AIMessageChunk[] = [];
+    const model = chat({ __includeRawResponse: true, streamUsage: false });
+    for await (const chunk of await model.stream([
+      new HumanMessage('Tell me about the lighthouse.'),
+    ])) {
+      chunks.push(chunk);
+    }
+    expect(chunks.length).toBeGreaterThan(2);
+    const raws = chunks.map(
+      (one) => one.additional_kwargs['__raw_response'] as { receipt?: Receipt } | undefined,
+    );
+    const receipts = raws.flatMap((raw) => (raw?.receipt === undefined ? [] : [raw.receipt]));
+    expect(receipts).toHaveLength(1);
+    await expectSigned(system, receipts[0]);
+  });
 
   it('stream asks for usage by itself and gets it', async () => {
     let total: AIMessageChunk | undefined;
@@ -95,7 +83,7 @@ describe('LangChain', () => {
     expect(total!.usage_metadata).toMatchObject({ output_tokens: 8 });
   });
 
-  it('LangChain calls the tools that are bound', { tags: ['clients.sdk-features'] }, async () => {
+  it('LangChain calls the tools that are bound [clients.sdk-features]', async () => {
     const { tool_calls } = await chat({ maxTokens: 100 })
       .bindTools([WEATHER])
       .invoke('Please get_weather for Brest.');
@@ -106,7 +94,7 @@ describe('LangChain', () => {
     });
   });
 
-  it('LangChain reads structured output', { tags: ['clients.sdk-features'] }, async () => {
+  it('LangChain reads structured output [clients.sdk-features]', async () => {
     const lighthouse = await chat({ maxTokens: 200 })
       .withStructuredOutput(
         {
@@ -130,7 +118,7 @@ describe('LangChain', () => {
     expect(messages.map(({ text }) => text !== '')).toEqual([true, true, true]);
   });
 
-  it('LangChain gets embeddings of full length', { tags: ['clients.embeddings'] }, async () => {
+  it('LangChain gets embeddings of full length [clients.embeddings]', async () => {
     const embeddings = new OpenAIEmbeddings({
       model: 'bge-m3',
       apiKey: system.key,
@@ -140,42 +128,34 @@ describe('LangChain', () => {
     expect(vectors.map((vector) => vector.length)).toEqual([1024, 1024]);
   });
 
-  it(
-    'LangChain throws the SDK’s errors, with our code',
-    { tags: ['clients.error-classes'] },
-    async () => {
-      await expect(chat({ temperature: 3 }).invoke('x')).rejects.toMatchObject({
-        status: 400,
-        code: 'invalid_temperature',
-        param: 'temperature',
-      });
-      await expect(chat({ apiKey: 'nonsense' }).invoke('x')).rejects.toMatchObject({
-        status: 401,
-        code: 'invalid_api_key',
-      });
-    },
-  );
+  it('LangChain throws the SDK’s errors, with our code [clients.error-classes]', async () => {
+    await expect(chat({ temperature: 3 }).invoke('x')).rejects.toMatchObject({
+      status: 400,
+      code: 'invalid_temperature',
+      param: 'temperature',
+    });
+    await expect(chat({ apiKey: 'nonsense' }).invoke('x')).rejects.toMatchObject({
+      status: 401,
+      code: 'invalid_api_key',
+    });
+  });
 
-  it('LangChain tries again after a 429', { tags: ['clients.retries'] }, async () => {
+  it('LangChain tries again after a 429 [clients.retries]', async () => {
     const organisation = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
     const limited = chat({ apiKey: await organisation.newKey(), maxRetries: 4 });
     const messages = await Promise.all([limited.invoke('One.'), limited.invoke('Two.')]);
     expect(messages).toHaveLength(2);
   });
 
-  it(
-    'LangChain sees a broken stream as an error, never as an end',
-    { tags: ['clients.broken-streams'] },
-    async () => {
-      const read = async (): Promise<void> => {
-        const model = chat({ model: 'llama-3.3-70b', ...faulty('cut=end; cut-after=2') });
-        for await (const _ of await model.stream('x'));
-      };
-      await expect(read()).rejects.toMatchObject({ code: 'upstream_error' });
-    },
-  );
+  it('LangChain sees a broken stream as an error, never as an end [clients.broken-streams]', async () => {
+    const read = async (): Promise<void> => {
+      const model = chat({ model: 'llama-3.3-70b', ...faulty('cut=end; cut-after=2') });
+      for await (const _ of await model.stream('x'));
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'upstream_error' });
+  });
 
-  it('aborting a call of LangChain stops the upstream', { tags: ['clients.aborts'] }, async () => {
+  it('aborting a call of LangChain stops the upstream [clients.aborts]', async () => {
     const abort = new AbortController();
     const call = chat(faulty('id=lc-abort; stall=60000'))
       .invoke('x', { signal: abort.signal })

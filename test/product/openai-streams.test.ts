@@ -42,8 +42,7 @@ const TOOL = {
 
 describe('chunks', () => {
   it.each(['eol=lf', 'eol=cr', 'eol=crlf', 'ping', 'multiline', 'drip=3'])(
-    'every chunk is read however the upstream frames them: %s',
-    { tags: ['clients.framing'] },
+    'every chunk is read however the upstream frames them: %s [clients.framing]',
     async (sandbox_fault) => {
       const chunks = await chunksOf({ sandbox_fault, seed: 7 });
       const text = chunks.map(({ choices }) => choices[0]!.delta.content ?? '').join('');
@@ -53,87 +52,62 @@ describe('chunks', () => {
     },
   );
 
-  it(
-    'chunks of one answer share id and created, and their choices have index 0..n-1',
-    { tags: ['clients.chunks'] },
-    async () => {
-      const chunks = await chunksOf({ n: 3 });
-      expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
-      expect(new Set(chunks.map(({ created }) => created)).size).toBe(1);
-      const indexes = chunks.flatMap(({ choices }) => choices.map(({ index }) => index));
-      expect(new Set(indexes)).toEqual(new Set([0, 1, 2]));
-    },
-  );
+  it('chunks of one answer share id and created, and their choices have index 0..n-1 [clients.chunks]', async () => {
+    const chunks = await chunksOf({ n: 3 });
+    expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
+    expect(new Set(chunks.map(({ created }) => created)).size).toBe(1);
+    const indexes = chunks.flatMap(({ choices }) => choices.map(({ index }) => index));
+    expect(new Set(indexes)).toEqual(new Set([0, 1, 2]));
+  });
 
-  it(
-    'no chunk is without choices unless usage was asked for, so that `chunk.choices[0].delta` is safe',
-    { tags: ['clients.delta'] },
-    async () => {
-      for (const n of [1, 2]) {
-        const chunks = await chunksOf({ n });
-        expect(chunks.every(({ choices }) => choices.length > 0)).toBe(true);
-        expect(chunks.every((chunk) => !('usage' in chunk))).toBe(true);
-      }
-    },
-  );
+  it('no chunk is without choices unless usage was asked for, so that `chunk.choices[0].delta` is safe [clients.delta]', async () => {
+    for (const n of [1, 2]) {
+      const chunks = await chunksOf({ n });
+      expect(chunks.every(({ choices }) => choices.length > 0)).toBe(true);
+      expect(chunks.every((chunk) => !('usage' in chunk))).toBe(true);
+    }
+  });
 
-  it(
-    'when usage was asked for, the last chunk alone has it, and no choices',
-    { tags: ['clients.delta'] },
-    async () => {
-      const chunks = await chunksOf({ stream_options: { include_usage: true } });
-      expect(chunks.slice(0, -1).every(({ usage }) => usage === null)).toBe(true);
-      expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 4 } });
-    },
-  );
+  it('when usage was asked for, the last chunk alone has it, and no choices [clients.delta]', async () => {
+    const chunks = await chunksOf({ stream_options: { include_usage: true } });
+    expect(chunks.slice(0, -1).every(({ usage }) => usage === null)).toBe(true);
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 4 } });
+  });
 
-  it(
-    'the chunk with the last finish_reason carries the receipt as an extra key',
-    { tags: ['clients.extra-keys'] },
-    async () => {
-      const chunks = await chunksOf({ n: 2 });
-      const carriers = chunks.filter(({ receipt }) => receipt !== undefined);
-      expect(carriers).toEqual([chunks.at(-1)]);
-      expect(carriers[0]!.choices[0]!.finish_reason).not.toBeNull();
-      await expectSigned(system, carriers[0]!.receipt);
-    },
-  );
+  it('the chunk with the last finish_reason carries the receipt as an extra key [clients.extra-keys]', async () => {
+    const chunks = await chunksOf({ n: 2 });
+    const carriers = chunks.filter(({ receipt }) => receipt !== undefined);
+    expect(carriers).toEqual([chunks.at(-1)]);
+    expect(carriers[0]!.choices[0]!.finish_reason).not.toBeNull();
+    await expectSigned(system, carriers[0]!.receipt);
+  });
 
-  it(
-    'chunks of a tool call keep its index and id, and the arguments satisfy the schema',
-    { tags: ['clients.chunks'] },
-    async () => {
-      const chunks = await chunksOf({ tools: [TOOL], tool_choice: 'required', max_tokens: 200 });
-      const deltas = chunks.flatMap(({ choices }) => choices[0]!.delta.tool_calls ?? []);
-      expect(new Set(deltas.map(({ index }) => index))).toEqual(new Set([0]));
-      expect(deltas.filter(({ id }) => id !== undefined)).toHaveLength(1);
-      const text = deltas.map((delta) => delta.function?.arguments ?? '').join('');
-      expect(JSON.parse(text)).toMatchObject({ city: expect.any(String) as string });
-    },
-  );
+  it('chunks of a tool call keep its index and id, and the arguments satisfy the schema [clients.chunks]', async () => {
+    const chunks = await chunksOf({ tools: [TOOL], tool_choice: 'required', max_tokens: 200 });
+    const deltas = chunks.flatMap(({ choices }) => choices[0]!.delta.tool_calls ?? []);
+    expect(new Set(deltas.map(({ index }) => index))).toEqual(new Set([0]));
+    expect(deltas.filter(({ id }) => id !== undefined)).toHaveLength(1);
+    const text = deltas.map((delta) => delta.function?.arguments ?? '').join('');
+    expect(JSON.parse(text)).toMatchObject({ city: expect.any(String) as string });
+  });
 
-  it(
-    'chunks of legacy completions are text_completion objects',
-    { tags: ['clients.chunks'] },
-    async () => {
-      const stream = await openai.completions.create({
-        model: 'llama-3.1-8b',
-        prompt: 'The sea',
-        max_tokens: 4,
-        stream: true,
-      });
-      const chunks: WithReceipt<OpenAI.Completion>[] = [];
-      for await (const chunk of stream) chunks.push(chunk);
-      expect(new Set(chunks.map(({ object }) => object))).toEqual(new Set(['text_completion']));
-      await expectSigned(system, chunks.at(-1)!.receipt);
-    },
-  );
+  it('chunks of legacy completions are text_completion objects [clients.chunks]', async () => {
+    const stream = await openai.completions.create({
+      model: 'llama-3.1-8b',
+      prompt: 'The sea',
+      max_tokens: 4,
+      stream: true,
+    });
+    const chunks: WithReceipt<OpenAI.Completion>[] = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    expect(new Set(chunks.map(({ object }) => object))).toEqual(new Set(['text_completion']));
+    await expectSigned(system, chunks.at(-1)!.receipt);
+  });
 });
 
 describe('a stream that breaks', () => {
   it.each(['cut=end; cut-after=2', 'cut=reset; cut-after=2', 'malformed-after=2', 'error-after=2'])(
-    'a stream that breaks throws the error object that was sent: %s',
-    { tags: ['clients.broken-streams'] },
+    'a stream that breaks throws the error object that was sent: %s [clients.broken-streams]',
     async (sandbox_fault) => {
       const seen: Chunk[] = [];
       const read = async (): Promise<void> => {
@@ -149,75 +123,63 @@ describe('a stream that breaks', () => {
 });
 
 describe('helpers of the SDK', () => {
-  it(
-    'chat.completions.stream() assembles the completion with its receipt',
-    { tags: ['clients.sdk-features'] },
-    async () => {
-      const { stream: _, ...rest } = params({ stream_options: { include_usage: true } });
-      const runner = openai.chat.completions.stream(rest);
-      let text = '';
-      runner.on('content', (delta) => (text += delta));
-      const completion = await runner.finalChatCompletion();
-      expect(completion.choices[0]!.message.content).toBe(text);
-      expect(completion.usage!.completion_tokens).toBe(4);
-      const { receipt } = completion as typeof completion & { receipt: Receipt };
-      await expectSigned(system, receipt);
-    },
-  );
+  it('chat.completions.stream() assembles the completion with its receipt [clients.sdk-features]', async () => {
+    const { stream: _, ...rest } = params({ stream_options: { include_usage: true } });
+    const runner = openai.chat.completions.stream(rest);
+    let text = '';
+    runner.on('content', (delta) => (text += delta));
+    const completion = await runner.finalChatCompletion();
+    expect(completion.choices[0]!.message.content).toBe(text);
+    expect(completion.usage!.completion_tokens).toBe(4);
+    const { receipt } = completion as typeof completion & { receipt: Receipt };
+    await expectSigned(system, receipt);
+  });
 
-  it(
-    'chat.completions.parse() reads structured output',
-    { tags: ['clients.sdk-features'] },
-    async () => {
-      const schema = {
-        type: 'object',
-        properties: { name: { type: 'string' }, height: { type: 'integer', minimum: 1 } },
-        required: ['name', 'height'],
-        additionalProperties: false,
-      };
-      const { choices } = await openai.chat.completions.parse({
-        model: 'llama-3.1-8b',
-        messages: [{ role: 'user', content: 'Describe a lighthouse.' }],
-        response_format: {
-          type: 'json_schema',
-          json_schema: { name: 'tower', strict: true, schema },
-        },
-      });
-      expect(choices[0]!.message.parsed ?? JSON.parse(choices[0]!.message.content!)).toMatchObject({
-        name: expect.any(String) as string,
-        height: expect.any(Number) as number,
-      });
-    },
-  );
+  it('chat.completions.parse() reads structured output [clients.sdk-features]', async () => {
+    const schema = {
+      type: 'object',
+      properties: { name: { type: 'string' }, height: { type: 'integer', minimum: 1 } },
+      required: ['name', 'height'],
+      additionalProperties: false,
+    };
+    const { choices } = await openai.chat.completions.parse({
+      model: 'llama-3.1-8b',
+      messages: [{ role: 'user', content: 'Describe a lighthouse.' }],
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'tower', strict: true, schema },
+      },
+    });
+    expect(choices[0]!.message.parsed ?? JSON.parse(choices[0]!.message.content!)).toMatchObject({
+      name: expect.any(String) as string,
+      height: expect.any(Number) as number,
+    });
+  });
 
-  it(
-    'chat.completions.runTools() calls the tool with arguments that fit, and goes on',
-    { tags: ['clients.sdk-features'] },
-    async () => {
-      const asked: string[] = [];
-      const runner = openai.chat.completions.runTools({
-        model: 'llama-3.1-8b',
-        messages: [{ role: 'user', content: 'Please get_weather for Brest.' }],
-        // Above any paragraph of the sandbox: an answer that is cut off is an error to this helper.
-        max_tokens: 4_000,
-        tools: [
-          {
-            type: 'function',
-            function: {
-              name: 'get_weather',
-              description: 'The weather of a city',
-              parameters: structuredClone<object>(TOOL.function.parameters),
-              parse: (text: string) => JSON.parse(text) as { city: string },
-              function: ({ city }: { city: string }) => {
-                asked.push(city);
-                return 'rain';
-              },
+  it('chat.completions.runTools() calls the tool with arguments that fit, and goes on [clients.sdk-features]', async () => {
+    const asked: string[] = [];
+    const runner = openai.chat.completions.runTools({
+      model: 'llama-3.1-8b',
+      messages: [{ role: 'user', content: 'Please get_weather for Brest.' }],
+      // Above any paragraph of the sandbox: an answer that is cut off is an error to this helper.
+      max_tokens: 4_000,
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'get_weather',
+            description: 'The weather of a city',
+            parameters: structuredClone<object>(TOOL.function.parameters),
+            parse: (text: string) => JSON.parse(text) as { city: string },
+            function: ({ city }: { city: string }) => {
+              asked.push(city);
+              return 'rain';
             },
           },
-        ],
-      });
-      await runner.done();
-      expect(asked.length).toBeGreaterThan(0);
-    },
-  );
+        },
+      ],
+    });
+    await runner.done();
+    expect(asked.length).toBeGreaterThan(0);
+  });
 });

@@ -131,7 +131,7 @@ async function ranBy(person: Person): Promise<{ id: string; status: number }[]> 
   return rows;
 }
 
-describe('a run', { tags: ['dashboard.playground'] }, () => {
+describe('a run [dashboard.playground]', () => {
   it('is a request of the organisation, by a key that is its person’s and nothing else’s', async () => {
     const answers = await Promise.all([
       member.run(),
@@ -241,21 +241,17 @@ describe('a run', { tags: ['dashboard.playground'] }, () => {
   });
 });
 
-it(
-  'a person has four runs open, and another one when one of them has ended',
-  { tags: ['dashboard.playground'] },
-  async () => {
-    const one = await join('member');
-    const aborts = Array.from({ length: 4 }, () => new AbortController());
-    const body = chatBody({ stream: true, max_tokens: 50_000 });
-    const runs = await Promise.all(aborts.map(({ signal }) => one.run(body, { signal })));
-    expect(runs.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    expect(await statusOf(one.run())).toBe(429);
-    aborts[0]!.abort();
-    await until(async () => (await statusOf(one.run())) === 200);
-    for (const abort of aborts) abort.abort();
-  },
-);
+it('a person has four runs open, and another one when one of them has ended [dashboard.playground]', async () => {
+  const one = await join('member');
+  const aborts = Array.from({ length: 4 }, () => new AbortController());
+  const body = chatBody({ stream: true, max_tokens: 50_000 });
+  const runs = await Promise.all(aborts.map(({ signal }) => one.run(body, { signal })));
+  expect(runs.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(await statusOf(one.run())).toBe(429);
+  aborts[0]!.abort();
+  await until(async () => (await statusOf(one.run())) === 200);
+  for (const abort of aborts) abort.abort();
+});
 
 const newPartOf = ({ person, orgId }: Visitor) =>
   createPersonRegistry(pool, systemSurroundings).add(
@@ -264,7 +260,7 @@ const newPartOf = ({ person, orgId }: Visitor) =>
     OPERATOR,
   );
 
-describe('nothing runs', { tags: ['dashboard.playground'] }, () => {
+describe('nothing runs [dashboard.playground]', () => {
   it('for a visitor without a session, another site, another’s form, another organisation, or an auditor', async () => {
     const owner = await join('owner');
     const auditor = await join('auditor');

@@ -34,8 +34,7 @@ export function errorsOfHttp(system: () => System, bodyBytesMax: number): void {
       '/v1/ledger/tile/',
       '/anchor/tile',
     ])(
-      'an address that leads nowhere is 404 with the envelope, key or no key: %s',
-      { tags: ['operations.version', 'errors.envelope'] },
+      'an address that leads nowhere is 404 with the envelope, key or no key: %s [operations.version, errors.envelope]',
       async (path) => {
         expectRefusal(await ask(system().root + path), 'route_not_found', { param: null });
         const request = {
@@ -115,8 +114,7 @@ export function errorsOfHttp(system: () => System, bodyBytesMax: number): void {
       ['PROPFIND', '/v1/completions', 'POST'],
       ['POST', '/v1/models/a/b', 'GET, HEAD'],
     ])(
-      'a method that a route does not have is 405 with Allow: %s %s',
-      { tags: ['codes.bodies'] },
+      'a method that a route does not have is 405 with Allow: %s %s [codes.bodies]',
       async (method, path, allow) => {
         const answer = await ask(system().root + path, { method });
         expectRefusal(answer, 'method_not_allowed', { param: null, headers: { allow } });
@@ -137,8 +135,7 @@ export function errorsOfHttp(system: () => System, bodyBytesMax: number): void {
 
   describe('a body', () => {
     it.each(['{', '', '{"model":}', 'nonsense', '{"model":"a","model":"b"}', '[1,', '\u0000'])(
-      'a body that is not JSON is 400 invalid_json: %j',
-      { tags: ['codes.bodies'] },
+      'a body that is not JSON is 400 invalid_json: %j [codes.bodies]',
       async (body) => {
         for (const path of INFERENCE)
           expectRefusal(await post(path, body), 'invalid_json', { param: null });
@@ -161,29 +158,25 @@ export function errorsOfHttp(system: () => System, bodyBytesMax: number): void {
       },
     );
 
-    it(
-      'a body over the limit is 413, announced or not, on every route that takes one',
-      { tags: ['codes.bodies'] },
-      async () => {
-        const body = JSON.stringify({
-          model: 'm',
-          messages: [{ role: 'user', content: 'x'.repeat(bodyBytesMax) }],
-        });
-        for (const path of [...INFERENCE, '/keys'])
-          expectRefusal(await post(path, body), 'request_too_large');
-        const stream = new Blob([body]).stream();
-        const chunked = {
-          method: 'POST',
-          headers: keyed(JSON_TYPE),
-          body: stream,
-          duplex: 'half',
-        } as RequestInit;
-        expectRefusal(
-          await ask(`${system().baseUrl}/chat/completions`, chunked),
-          'request_too_large',
-        );
-      },
-    );
+    it('a body over the limit is 413, announced or not, on every route that takes one [codes.bodies]', async () => {
+      const body = JSON.stringify({
+        model: 'm',
+        messages: [{ role: 'user', content: 'x'.repeat(bodyBytesMax) }],
+      });
+      for (const path of [...INFERENCE, '/keys'])
+        expectRefusal(await post(path, body), 'request_too_large');
+      const stream = new Blob([body]).stream();
+      const chunked = {
+        method: 'POST',
+        headers: keyed(JSON_TYPE),
+        body: stream,
+        duplex: 'half',
+      } as RequestInit;
+      expectRefusal(
+        await ask(`${system().baseUrl}/chat/completions`, chunked),
+        'request_too_large',
+      );
+    });
 
     it.each([
       'text/plain',
@@ -192,7 +185,7 @@ export function errorsOfHttp(system: () => System, bodyBytesMax: number): void {
       'application/jsonp',
       ';',
       'application/xml',
-    ])('a body of another media type is 415: %s', { tags: ['codes.bodies'] }, async (type) => {
+    ])('a body of another media type is 415: %s [codes.bodies]', async (type) => {
       for (const path of [...INFERENCE, '/keys']) {
         expectRefusal(await post(path, '{}', { 'content-type': type }), 'invalid_content_type');
       }
@@ -243,15 +236,14 @@ export function errorsOfHttp(system: () => System, bodyBytesMax: number): void {
       ],
       ['a length that is none', head('POST /v1/keys HTTP/1.1', 'Host: x', 'Content-Length: -5')],
     ])(
-      'bytes that are no HTTP get 400 with the envelope, and the connection is closed: %s',
-      { tags: ['errors.envelope'] },
+      'bytes that are no HTTP get 400 with the envelope, and the connection is closed: %s [errors.envelope]',
       async (_what, bytes) => {
         const answer = await one(Buffer.from(bytes, 'latin1'));
         expectRefusal(answer, 'invalid_request', { param: null, headers: { connection: 'close' } });
       },
     );
 
-    it('headers that are too large get 431', { tags: ['codes.before-a-request'] }, async () => {
+    it('headers that are too large get 431 [codes.before-a-request]', async () => {
       const answer = await one(
         head('GET /v1/models HTTP/1.1', 'Host: x', `Cookie: ${'c'.repeat(20_000)}`),
       );
@@ -286,7 +278,7 @@ export function errorsOfHttp(system: () => System, bodyBytesMax: number): void {
       for (const answer of rest) expectRefusal(answer, 'invalid_request');
     });
 
-    it('headers that take too long get 408', { tags: ['codes.before-a-request'] }, async () => {
+    it('headers that take too long get 408 [codes.before-a-request]', async () => {
       const server = createServer({
         headersTimeout: 100,
         requestTimeout: 100,

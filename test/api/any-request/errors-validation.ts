@@ -21,19 +21,7 @@ export function errorsOfValidation(system: () => System): void {
       ['/chat/completions', chat],
       ['/completions', completion],
     ] as const)(
-      'every bad sampler of %s is 400 invalid_<param>, and param names it',
-      {
-        tags: [
-          'requests.temperature',
-          'requests.choices',
-          'requests.penalties',
-          'requests.stop',
-          'requests.extensions',
-          'requests.own-fields',
-          'errors.validation',
-          'codes.samplers',
-        ],
-      },
+      'every bad sampler of %s is 400 invalid_<param>, and param names it [requests.temperature, requests.choices, requests.penalties, requests.stop, requests.extensions, requests.own-fields, errors.validation, codes.samplers]',
       async (path, make) => {
         for (const [, body, param, at = param] of samplerRows(make)) {
           expectRefusal(await post(path, body), `invalid_${param}`, { param: at });
@@ -100,18 +88,7 @@ export function errorsOfValidation(system: () => System): void {
       ['a tier that does not exist', { tier: 'gold' }, 'tier'],
       ['a receipt that is neither', { receipt: 'maybe' }, 'receipt'],
     ])(
-      'a chat request is refused for %s',
-      {
-        tags: [
-          'requests.model',
-          'requests.messages',
-          'requests.chat',
-          'requests.tools',
-          'codes.invalid_model',
-          'codes.invalid_region',
-          'codes.invalid_tier',
-        ],
-      },
+      'a chat request is refused for %s [requests.model, requests.messages, requests.chat, requests.tools, codes.invalid_model, codes.invalid_region, codes.invalid_tier]',
       async (_what, over, param) => {
         const answer = await post('/chat/completions', chatBody(over));
         expectRefusal(answer, `invalid_${/^\w+/.exec(param)![0]}`, { param });
@@ -126,8 +103,7 @@ export function errorsOfValidation(system: () => System): void {
       ['no dimension', { dimensions: 0 }, 'dimensions'],
       ['a user of another type', { user: 5 }, 'user'],
     ])(
-      'an embeddings request is refused for %s',
-      { tags: ['requests.embeddings'] },
+      'an embeddings request is refused for %s [requests.embeddings]',
       async (_what, over, param) => {
         const answer = await post('/embeddings', embedding({ model: 'bge-m3', ...over }));
         expectRefusal(answer, `invalid_${/^\w+/.exec(param)![0]}`, {
@@ -162,15 +138,7 @@ export function errorsOfValidation(system: () => System): void {
         'Idempotency-Key',
       ],
     ])(
-      'a chat request is refused by the gateway’s own rules for %s',
-      {
-        tags: [
-          'codes.invalid_region',
-          'codes.invalid_tier',
-          'codes.region_decommissioned',
-          'codes.idempotency',
-        ],
-      },
+      'a chat request is refused by the gateway’s own rules for %s [codes.invalid_region, codes.invalid_tier, codes.region_decommissioned, codes.idempotency]',
       async (_what, code, over, headers, param) => {
         const body = chatBody(over);
         const key = system().demo.keys.audit;
@@ -180,29 +148,25 @@ export function errorsOfValidation(system: () => System): void {
       },
     );
 
-    it(
-      'a request about keys is refused for unknown members: nothing is dropped or guessed',
-      { tags: ['codes.keys'] },
-      async () => {
-        const refused: [object, string, string][] = [
-          [{}, 'invalid_name', 'name'],
-          [{ name: 5 }, 'invalid_name', 'name'],
-          [{ name: 'a', scope: ['inference:read'] }, 'invalid_scope', 'scope'],
-          [{ name: 'a', scopes: ['root'] }, 'invalid_scope', 'scopes'],
-          [{ name: 'a', scopes: [5] }, 'invalid_scope', 'scopes[0]'],
-          [{ name: 'a', scopes: ['admin:keys'] }, 'invalid_scope', 'scopes'],
-          [{ name: 'a', expires_at: 'tomorrow' }, 'invalid_expiry', 'expires_at'],
-          [{ name: 'a', expires_at: '2020-01-01T00:00:00Z' }, 'invalid_expiry', 'expires_at'],
-          [
-            { name: 'a', rate_limit: { requests_per_second: 0 } },
-            'invalid_rate_limit',
-            'rate_limit.requests_per_second',
-          ],
-        ];
-        for (const [body, code, param] of refused) {
-          expectRefusal(await post('/keys', body), code as ErrorCode, { param });
-        }
-      },
-    );
+    it('a request about keys is refused for unknown members: nothing is dropped or guessed [codes.keys]', async () => {
+      const refused: [object, string, string][] = [
+        [{}, 'invalid_name', 'name'],
+        [{ name: 5 }, 'invalid_name', 'name'],
+        [{ name: 'a', scope: ['inference:read'] }, 'invalid_scope', 'scope'],
+        [{ name: 'a', scopes: ['root'] }, 'invalid_scope', 'scopes'],
+        [{ name: 'a', scopes: [5] }, 'invalid_scope', 'scopes[0]'],
+        [{ name: 'a', scopes: ['admin:keys'] }, 'invalid_scope', 'scopes'],
+        [{ name: 'a', expires_at: 'tomorrow' }, 'invalid_expiry', 'expires_at'],
+        [{ name: 'a', expires_at: '2020-01-01T00:00:00Z' }, 'invalid_expiry', 'expires_at'],
+        [
+          { name: 'a', rate_limit: { requests_per_second: 0 } },
+          'invalid_rate_limit',
+          'rate_limit.requests_per_second',
+        ],
+      ];
+      for (const [body, code, param] of refused) {
+        expectRefusal(await post('/keys', body), code as ErrorCode, { param });
+      }
+    });
   });
 }

@@ -20,8 +20,8 @@ const PATIENCE_MS = 20_000;
 /** Requests and connections that are drawn, and what is left after them. */
 export function fuzz(system: () => System, api: () => ApiDescription): void {
   it(
-    `${REQUESTS} requests of every kind get a proper answer, none a 5xx`,
-    { tags: ['errors.envelope'], timeout: 180_000 },
+    `${REQUESTS} requests of every kind get a proper answer, none a 5xx [errors.envelope]`,
+    { timeout: 180_000 },
     async () => {
       const requests = generators(api()).flatMap(([share, arbitrary], i) =>
         fc.sample(arbitrary, { seed: SEED + i, numRuns: Math.ceil((share / SHARES) * REQUESTS) }),
@@ -48,26 +48,22 @@ export function fuzz(system: () => System, api: () => ApiDescription): void {
     },
   );
 
-  it(
-    `${CONNECTIONS} connections with anything on them are answered or closed`,
-    { tags: ['errors.envelope'] },
-    async () => {
-      const port = Number(new URL(system().root).port);
-      const all = fc.sample(wireBytes(system().key), { seed: SEED, numRuns: CONNECTIONS });
-      await inParallel(all, async (bytes, i) => {
-        try {
-          for (const answer of await exchange(port, [bytes], { hangUp: true })) {
-            expectProper('GET', answer);
-          }
-        } catch (error) {
-          throw new Error(
-            `connection ${i} of seed ${SEED}: ${JSON.stringify(bytes.toString('latin1'))}`,
-            { cause: error },
-          );
+  it(`${CONNECTIONS} connections with anything on them are answered or closed [errors.envelope]`, async () => {
+    const port = Number(new URL(system().root).port);
+    const all = fc.sample(wireBytes(system().key), { seed: SEED, numRuns: CONNECTIONS });
+    await inParallel(all, async (bytes, i) => {
+      try {
+        for (const answer of await exchange(port, [bytes], { hangUp: true })) {
+          expectProper('GET', answer);
         }
-      });
-    },
-  );
+      } catch (error) {
+        throw new Error(
+          `connection ${i} of seed ${SEED}: ${JSON.stringify(bytes.toString('latin1'))}`,
+          { cause: error },
+        );
+      }
+    });
+  });
 
   it('the service is as well after all of this as before', async () => {
     for (const process of [

@@ -64,8 +64,8 @@ export function describedRequests(system: () => System, api: () => ApiDescriptio
     });
 
     it(
-      'requests made from the description are answered as it says',
-      { tags: ['errors.described'], timeout: 120_000 },
+      'requests made from the description are answered as it says [errors.described]',
+      { timeout: 120_000 },
       async () => {
         const ids = await idsInUse();
         for (const listed of api().operations) {

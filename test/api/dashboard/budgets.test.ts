@@ -33,7 +33,7 @@ beforeEach(async () => {
   errors.length = 0;
 });
 
-describe('the page of budgets', { tags: ['budgets.page'] }, () => {
+describe('the page of budgets [budgets.page]', () => {
   it('an owner makes, changes and ends one; who only reads sees it, and its forms are refused', async () => {
     const { key } = await registries.keys.issue(org, { name: 'Batch' }, OPERATOR);
     expect((await owner.get(page)).payload).toContain('No budgets');
@@ -76,29 +76,25 @@ describe('the page of budgets', { tags: ['budgets.page'] }, () => {
     expect(await dashboard.budgets.list(org)).toEqual([]);
   });
 
-  it(
-    'to loosen or end a budget that refuses asks for the password; to tighten one does not',
-    { tags: ['dashboard.step-up'] },
-    async () => {
-      await owner.send(page, `${page}/make`, { ...BUDGET, mode: 'hard', amount: '100' });
-      await database.pool.query(
-        `update persons.session set confirmed_at = now() - interval '1 hour'`,
-      );
-      const { id } = (await dashboard.budgets.list(org))[0]!;
-      const change = (more: object) =>
-        owner.send(page, `${page}/${id}/change`, {
-          ...BUDGET,
-          mode: 'hard',
-          amount: '100',
-          ...more,
-        });
-      expect((await change({ amount: '90' })).statusCode).toBe(303);
-      expect((await change({ amount: '91' })).payload).toContain('Confirm that it is you');
-      expect((await change({ mode: 'soft' })).statusCode).toBe(403);
-      expect((await owner.send(page, `${page}/${id}/end`, {})).statusCode).toBe(403);
-      expect(await dashboard.budgets.list(org)).toMatchObject([{ limit: 90, mode: 'hard' }]);
-      const confirmed = await change({ amount: '91', 'confirming-password': PASSWORD });
-      expect(confirmed.statusCode).toBe(303);
-    },
-  );
+  it('to loosen or end a budget that refuses asks for the password; to tighten one does not [dashboard.step-up]', async () => {
+    await owner.send(page, `${page}/make`, { ...BUDGET, mode: 'hard', amount: '100' });
+    await database.pool.query(
+      `update persons.session set confirmed_at = now() - interval '1 hour'`,
+    );
+    const { id } = (await dashboard.budgets.list(org))[0]!;
+    const change = (more: object) =>
+      owner.send(page, `${page}/${id}/change`, {
+        ...BUDGET,
+        mode: 'hard',
+        amount: '100',
+        ...more,
+      });
+    expect((await change({ amount: '90' })).statusCode).toBe(303);
+    expect((await change({ amount: '91' })).payload).toContain('Confirm that it is you');
+    expect((await change({ mode: 'soft' })).statusCode).toBe(403);
+    expect((await owner.send(page, `${page}/${id}/end`, {})).statusCode).toBe(403);
+    expect(await dashboard.budgets.list(org)).toMatchObject([{ limit: 90, mode: 'hard' }]);
+    const confirmed = await change({ amount: '91', 'confirming-password': PASSWORD });
+    expect(confirmed.statusCode).toBe(303);
+  });
 });

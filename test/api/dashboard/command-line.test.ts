@@ -67,53 +67,49 @@ async function newestActor(orgId: string) {
 }
 
 describe('docket login', () => {
-  it(
-    'acts are those of the person who allowed the command line on the page, until it is ended; before and after, of the machine’s user',
-    { tags: ['accounts.command-line'] },
-    async () => {
-      const { id } = await activeAccount(registries);
-      const issue = ['keys', 'issue', '--org', id, '--name', 'of a person'];
-      expect((await docket(...issue)).code).toBe(0);
-      expect(await newestActor(id)).toMatchObject({ actorKind: 'operator', actorId: HERE });
+  it('acts are those of the person who allowed the command line on the page, until it is ended; before and after, of the machine’s user [accounts.command-line]', async () => {
+    const { id } = await activeAccount(registries);
+    const issue = ['keys', 'issue', '--org', id, '--name', 'of a person'];
+    expect((await docket(...issue)).code).toBe(0);
+    expect(await newestActor(id)).toMatchObject({ actorKind: 'operator', actorId: HERE });
 
-      const signingIn = docket('login', '--json');
-      const code = await waitingCode();
-      const shown = await operator.get(`${PAGE}?code=${spacedCode(code)}`);
-      expect(shown.payload).toContain(HERE);
-      expect(shown.payload).toContain(spacedCode(code));
-      expect((await allow(operator, ` ${spacedCode(code).toLowerCase()} `)).statusCode).toBe(303);
-      const signedIn = await signingIn;
-      expect(JSON.parse(signedIn.stdout)).toMatchObject({ actor: otto.id, email: otto.email });
-      expect(signedIn.stderr).toContain(`https://docket.example${PAGE}?code=${spacedCode(code)}`);
-      const [file] = await readdir(join(home, '.config/docket'));
-      expect((await stat(join(home, '.config/docket', file!))).mode & 0o777).toBe(0o600);
+    const signingIn = docket('login', '--json');
+    const code = await waitingCode();
+    const shown = await operator.get(`${PAGE}?code=${spacedCode(code)}`);
+    expect(shown.payload).toContain(HERE);
+    expect(shown.payload).toContain(spacedCode(code));
+    expect((await allow(operator, ` ${spacedCode(code).toLowerCase()} `)).statusCode).toBe(303);
+    const signedIn = await signingIn;
+    expect(JSON.parse(signedIn.stdout)).toMatchObject({ actor: otto.id, email: otto.email });
+    expect(signedIn.stderr).toContain(`https://docket.example${PAGE}?code=${spacedCode(code)}`);
+    const [file] = await readdir(join(home, '.config/docket'));
+    expect((await stat(join(home, '.config/docket', file!))).mode & 0o777).toBe(0o600);
 
-      expect((await docket(...issue, '--ticket', 'T-1')).code).toBe(0);
-      expect(await newestActor(id)).toEqual({
-        actorKind: 'operator',
-        actorId: otto.id,
-        address: HERE,
-        ticket: 'T-1',
-      });
+    expect((await docket(...issue, '--ticket', 'T-1')).code).toBe(0);
+    expect(await newestActor(id)).toEqual({
+      actorKind: 'operator',
+      actorId: otto.id,
+      address: HERE,
+      ticket: 'T-1',
+    });
 
-      expect((await operator.send(PAGE, `${PAGE}/end`, { code })).statusCode).toBe(303);
-      const over = await docket(...issue);
-      expect(over).toMatchObject({ code: 1, stdout: '' });
-      expect(over.stderr).toContain('docket login');
-      expect((await docket('logout')).stdout).toContain(HERE);
-      expect(JSON.parse((await docket('login', '--show', '--json')).stdout)).toMatchObject({
-        actor: HERE,
-        email: null,
-      });
-      expect((await docket(...issue)).code).toBe(0);
-      expect((await newestActor(id)).actorId).toBe(HERE);
-      const { items } = await registries.audit.list({ orgId: 'service', limit: 2, order: 'desc' });
-      expect(items.map(({ action, actorId, subject }) => [action, actorId, subject])).toEqual([
-        ['command_line.ended', otto.id, HERE],
-        ['command_line.allowed', otto.id, HERE],
-      ]);
-    },
-  );
+    expect((await operator.send(PAGE, `${PAGE}/end`, { code })).statusCode).toBe(303);
+    const over = await docket(...issue);
+    expect(over).toMatchObject({ code: 1, stdout: '' });
+    expect(over.stderr).toContain('docket login');
+    expect((await docket('logout')).stdout).toContain(HERE);
+    expect(JSON.parse((await docket('login', '--show', '--json')).stdout)).toMatchObject({
+      actor: HERE,
+      email: null,
+    });
+    expect((await docket(...issue)).code).toBe(0);
+    expect((await newestActor(id)).actorId).toBe(HERE);
+    const { items } = await registries.audit.list({ orgId: 'service', limit: 2, order: 'desc' });
+    expect(items.map(({ action, actorId, subject }) => [action, actorId, subject])).toEqual([
+      ['command_line.ended', otto.id, HERE],
+      ['command_line.allowed', otto.id, HERE],
+    ]);
+  });
 
   it('a person does by it what their part allows, and nothing once that is taken away', async () => {
     const { id } = await activeAccount(registries);

@@ -39,7 +39,7 @@ beforeEach(async () => {
   errors.length = 0;
 });
 
-describe('notifications', { tags: ['dashboard.notifications'] }, () => {
+describe('notifications [dashboard.notifications]', () => {
   it('say in every role what happened, with the way to the thing, and what of it the person has not seen', async () => {
     const readers = await Promise.all(ORGANISATION_ROLES.map(signedIn));
     expect((await readers[0]!.get(page)).payload).toContain('No notifications');

@@ -294,8 +294,8 @@ function oddFields(pattern: string, further: readonly string[] = []): fc.Arbitra
 }
 
 it(
-  'no address and no query gets a failure: each is answered by a page, for every visitor',
-  { tags: ['dashboard.odd-requests'], timeout: 300_000 },
+  'no address and no query gets a failure: each is answered by a page, for every visitor [dashboard.odd-requests]',
+  { timeout: 300_000 },
   async () => {
     const further = ['after', 'days', 'by', 'and', 'from', 'to', 'do', 'done', 'part', 'rows'];
     further.push('token', 'show', 'find', 'search', 'q');
@@ -312,8 +312,8 @@ it(
 );
 
 it(
-  'no form gets a failure, with any text in its fields: it is taken or told what is wrong',
-  { tags: ['dashboard.odd-requests'], timeout: 300_000 },
+  'no form gets a failure, with any text in its fields: it is taken or told what is wrong [dashboard.odd-requests]',
+  { timeout: 300_000 },
   async () => {
     const forms = patterns('POST')
       // They would end the sessions that the others are sent with.
@@ -336,21 +336,17 @@ it(
   },
 );
 
-it(
-  'a day that the calendar has not is none, and a form with a character that no store holds is refused whole',
-  { tags: ['dashboard.odd-requests'] },
-  async () => {
-    const owner = visitors['owner']!;
-    const page = await owner.get(`/dashboard/${orgs[0]}/usage?from=2026-02-31&to=2026-03-01`);
-    expect([page.statusCode, page.payload.includes('Name both days')]).toEqual([400, true]);
-    const reset = { form: tokens['nobody']!, token: 'a\0b', password: 'correct horse battery' };
-    const refused = await visitors['nobody']!.post('/dashboard/password/reset', reset);
-    expect(refused.payload).toContain('contains a NUL');
-    const forgot = { form: tokens['nobody']!, email: 'no address' };
-    await visitors['nobody']!.post('/dashboard/password/forgot', forgot);
-    expect(errors).toEqual([]);
-  },
-);
+it('a day that the calendar has not is none, and a form with a character that no store holds is refused whole [dashboard.odd-requests]', async () => {
+  const owner = visitors['owner']!;
+  const page = await owner.get(`/dashboard/${orgs[0]}/usage?from=2026-02-31&to=2026-03-01`);
+  expect([page.statusCode, page.payload.includes('Name both days')]).toEqual([400, true]);
+  const reset = { form: tokens['nobody']!, token: 'a\0b', password: 'correct horse battery' };
+  const refused = await visitors['nobody']!.post('/dashboard/password/reset', reset);
+  expect(refused.payload).toContain('contains a NUL');
+  const forgot = { form: tokens['nobody']!, email: 'no address' };
+  await visitors['nobody']!.post('/dashboard/password/forgot', forgot);
+  expect(errors).toEqual([]);
+});
 
 /** What most fields take, so that what is odd in one of them is come to. */
 const PLAUSIBLE: Readonly<Record<string, string>> = {
@@ -386,8 +382,8 @@ const PLAUSIBLE: Readonly<Record<string, string>> = {
 };
 
 it(
-  'methods, bodies and types that no page takes are told so by a page',
-  { tags: ['dashboard.odd-requests'], timeout: 300_000 },
+  'methods, bodies and types that no page takes are told so by a page [dashboard.odd-requests]',
+  { timeout: 300_000 },
   async () => {
     const method = fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS');
     const type = fc.constantFrom(

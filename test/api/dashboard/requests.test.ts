@@ -62,7 +62,7 @@ const read = async (address: string): Promise<string> => {
 const shown = (page: string): string[] =>
   [...page.matchAll(/<th scope="row"><a href="[^"]*\/requests\/(req_\w+)"/g)].map(([, id]) => id!);
 
-describe('requests', { tags: ['dashboard.requests'] }, () => {
+describe('requests [dashboard.requests]', () => {
   it('are listed with those that failed counted by code, page by page, and filtered by each of the fields', async () => {
     const first = await read(list);
     expect(shown(first)).toHaveLength(25);

@@ -52,7 +52,7 @@ const versions = async () =>
 const left = (): string[] =>
   readdirSync(tmpdir()).filter((name) => name.startsWith(`docket-sanctions-${process.pid}-`));
 
-describe('a sanctions list that an operator uploads', { tags: ['dashboard.sanctions'] }, () => {
+describe('a sanctions list that an operator uploads [dashboard.sanctions]', () => {
   it('shows what it would change before it is made current, and then is so at once, in the name of the person', async () => {
     const { id } = await activeAccount(registries);
     const first = await upload(csvOf(['Quite Another Ltd', 'A Third One']));

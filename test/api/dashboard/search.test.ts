@@ -56,111 +56,87 @@ const foundBy = async (...asked: Parameters<typeof search>): Promise<string[]> =
   return [...found.matchAll(/href="([^"]+)"/g)].map(([, address]) => address!);
 };
 
-it(
-  'an id, or an address with one, leads to its page at once; one of another organisation leads to none',
-  { tags: ['dashboard.search', 'dashboard.organisations'] },
-  async () => {
-    const visitor = await someone('member', ours!.org);
-    const { org, key, request, receipt } = ours!;
-    const answer = answerIdOf('chat.completions', request)!;
-    const led = [];
-    for (const id of [key.id, receipt, request, answer, `https://x.example/receipts/${receipt}`]) {
-      led.push((await search(visitor, ` ${id} `)).headers.location);
-    }
-    const page = (path: string) => `/dashboard/${org}/${path}`;
-    expect(led).toEqual([
-      page(`keys/${key.id}`),
-      page(`receipts/${receipt}`),
-      page(`requests/${request}`),
-      page(`requests/${request}`),
-      page(`receipts/${receipt}`),
-    ]);
-    // A request that is forgotten leads to its receipt.
-    const forgotten = newId('req');
-    const record = inferenceRecord({ orgId: org, keyId: key.id, requestId: forgotten });
-    const [left] = await issueReceipts(receiptPools(database), makeReceiptSigner().signer, [
-      record,
-    ]);
-    expect((await search(visitor, forgotten)).headers.location).toBe(page(`receipts/${left!}`));
-    for (const id of [theirs!.key.id, theirs!.receipt, theirs!.request, newId('key')]) {
-      expect(await foundBy(visitor, id)).toEqual([]);
-    }
-    expect((await search(visitor, 'x', { in: theirs!.org })).statusCode).toBe(404);
-    expect(errors).toEqual([]);
-  },
-);
+it('an id, or an address with one, leads to its page at once; one of another organisation leads to none [dashboard.search, dashboard.organisations]', async () => {
+  const visitor = await someone('member', ours!.org);
+  const { org, key, request, receipt } = ours!;
+  const answer = answerIdOf('chat.completions', request)!;
+  const led = [];
+  for (const id of [key.id, receipt, request, answer, `https://x.example/receipts/${receipt}`]) {
+    led.push((await search(visitor, ` ${id} `)).headers.location);
+  }
+  const page = (path: string) => `/dashboard/${org}/${path}`;
+  expect(led).toEqual([
+    page(`keys/${key.id}`),
+    page(`receipts/${receipt}`),
+    page(`requests/${request}`),
+    page(`requests/${request}`),
+    page(`receipts/${receipt}`),
+  ]);
+  // A request that is forgotten leads to its receipt.
+  const forgotten = newId('req');
+  const record = inferenceRecord({ orgId: org, keyId: key.id, requestId: forgotten });
+  const [left] = await issueReceipts(receiptPools(database), makeReceiptSigner().signer, [record]);
+  expect((await search(visitor, forgotten)).headers.location).toBe(page(`receipts/${left!}`));
+  for (const id of [theirs!.key.id, theirs!.receipt, theirs!.request, newId('key')]) {
+    expect(await foundBy(visitor, id)).toEqual([]);
+  }
+  expect((await search(visitor, 'x', { in: theirs!.org })).statusCode).toBe(404);
+  expect(errors).toEqual([]);
+});
 
-it(
-  'keys are found by name, first eight and last four characters, people by name and address, pages by what the role opens, and the documentation',
-  { tags: ['dashboard.search', 'dashboard.roles'] },
-  async () => {
-    const auditor = await someone('auditor', ours!.org);
-    const { org, key } = ours!;
-    const { head, tail } = key.display;
-    for (const q of ['NIGHTLY', head, tail, `${head}…${tail}`]) {
-      expect(await foundBy(auditor, q)).toContain(`/dashboard/${org}/keys/${key.id}`);
-    }
-    const people = await foundBy(auditor, 'grace h');
-    expect(people.every((address) => address.startsWith(`/dashboard/${org}/team#usr_`))).toBe(true);
-    expect(people.length).toBeGreaterThan(0);
-    expect(await foundBy(auditor, 'audit log')).toContain(`/dashboard/${org}/audit-log`);
-    expect(await foundBy(auditor, 'webhooks')).not.toContain(`/dashboard/${org}/webhooks`);
-    const owner = await someone('owner', ours!.org);
-    expect(await foundBy(owner, 'webhooks')).toContain(`/dashboard/${org}/webhooks`);
-    expect(await foundBy(owner, 'reviews')).toEqual([]);
-    expect(await foundBy(owner, 'revoked_api_key')).toContain('/docs#error-revoked-api-key');
-    // What stands for anything in a pattern stands for itself.
-    for (const q of ['%', '_______', '\\', '', ' ']) {
-      expect(await foundBy(owner, q)).not.toContain(`/dashboard/${org}/keys/${key.id}`);
-    }
-  },
-);
+it('keys are found by name, first eight and last four characters, people by name and address, pages by what the role opens, and the documentation [dashboard.search, dashboard.roles]', async () => {
+  const auditor = await someone('auditor', ours!.org);
+  const { org, key } = ours!;
+  const { head, tail } = key.display;
+  for (const q of ['NIGHTLY', head, tail, `${head}…${tail}`]) {
+    expect(await foundBy(auditor, q)).toContain(`/dashboard/${org}/keys/${key.id}`);
+  }
+  const people = await foundBy(auditor, 'grace h');
+  expect(people.every((address) => address.startsWith(`/dashboard/${org}/team#usr_`))).toBe(true);
+  expect(people.length).toBeGreaterThan(0);
+  expect(await foundBy(auditor, 'audit log')).toContain(`/dashboard/${org}/audit-log`);
+  expect(await foundBy(auditor, 'webhooks')).not.toContain(`/dashboard/${org}/webhooks`);
+  const owner = await someone('owner', ours!.org);
+  expect(await foundBy(owner, 'webhooks')).toContain(`/dashboard/${org}/webhooks`);
+  expect(await foundBy(owner, 'reviews')).toEqual([]);
+  expect(await foundBy(owner, 'revoked_api_key')).toContain('/docs#error-revoked-api-key');
+  // What stands for anything in a pattern stands for itself.
+  for (const q of ['%', '_______', '\\', '', ' ']) {
+    expect(await foundBy(owner, q)).not.toContain(`/dashboard/${org}/keys/${key.id}`);
+  }
+});
 
-it(
-  'who is in several organisations searches all of them, or one; a closed one has its receipts alone, and one that asks for more is left out',
-  { tags: ['dashboard.search', 'dashboard.closed', 'dashboard.second-factor-required'] },
-  async () => {
-    const [third, closed] = [await furnished(), await furnished()];
-    const owner = await someone('owner', ours!.org, third.org, closed.org);
-    await registries.accounts.close(closed.org, OPERATOR, 'asked for');
-    const key = (of: typeof third) => `/dashboard/${of.org}/keys/${of.key.id}`;
-    expect((await foundBy(owner, 'nightly')).toSorted()).toEqual(
-      [key(ours!), key(third)].toSorted(),
-    );
-    expect(await foundBy(owner, 'nightly', { in: third.org })).toEqual([key(third)]);
-    expect((await search(owner, closed.receipt)).headers.location).toContain(closed.org);
-    expect(await foundBy(owner, closed.key.id)).toEqual([]);
-    await database.pool.query('insert into persons.second_factor_rule values ($1, now())', [
-      third.org,
-    ]);
-    expect(await foundBy(owner, 'nightly')).toEqual([key(ours!)]);
-    expect(await foundBy(owner, third.receipt)).toEqual([]);
-  },
-);
+it('who is in several organisations searches all of them, or one; a closed one has its receipts alone, and one that asks for more is left out [dashboard.search, dashboard.closed, dashboard.second-factor-required]', async () => {
+  const [third, closed] = [await furnished(), await furnished()];
+  const owner = await someone('owner', ours!.org, third.org, closed.org);
+  await registries.accounts.close(closed.org, OPERATOR, 'asked for');
+  const key = (of: typeof third) => `/dashboard/${of.org}/keys/${of.key.id}`;
+  expect((await foundBy(owner, 'nightly')).toSorted()).toEqual([key(ours!), key(third)].toSorted());
+  expect(await foundBy(owner, 'nightly', { in: third.org })).toEqual([key(third)]);
+  expect((await search(owner, closed.receipt)).headers.location).toContain(closed.org);
+  expect(await foundBy(owner, closed.key.id)).toEqual([]);
+  await database.pool.query('insert into persons.second_factor_rule values ($1, now())', [
+    third.org,
+  ]);
+  expect(await foundBy(owner, 'nightly')).toEqual([key(ours!)]);
+  expect(await foundBy(owner, third.receipt)).toEqual([]);
+});
 
-it(
-  'of a whole key that was typed nothing is shown but its first characters, and what to do is said',
-  { tags: ['dashboard.search', 'dashboard.keys'] },
-  async () => {
-    const { payload } = await search(await someone('owner', ours!.org), ours!.secret);
-    expect(payload).toContain('That was a whole key');
-    expect(payload).not.toContain(ours!.secret.slice(0, 9));
-    expect(payload).toContain(`keys/${ours!.key.id}`);
-  },
-);
+it('of a whole key that was typed nothing is shown but its first characters, and what to do is said [dashboard.search, dashboard.keys]', async () => {
+  const { payload } = await search(await someone('owner', ours!.org), ours!.secret);
+  expect(payload).toContain('That was a whole key');
+  expect(payload).not.toContain(ours!.secret.slice(0, 9));
+  expect(payload).toContain(`keys/${ours!.key.id}`);
+});
 
-it(
-  'a whole key in an address stands in none that a sign-in leads to',
-  { tags: ['dashboard.search', 'dashboard.keys'] },
-  async () => {
-    const searched = `/dashboard/search?q=${ours!.secret}`;
-    const shown = ours!.secret.slice(0, 8);
-    const back = `to=${encodeURIComponent(`/dashboard/search?q=${shown}`)}`;
-    const stranger = browser();
-    const signIn = `/dashboard/sign-in?${back}`;
-    expect((await stranger.get(searched)).headers.location).toBe(signIn);
-    const typed = `/dashboard/sign-in?to=${encodeURIComponent(searched)}`;
-    expect((await stranger.get(typed)).headers.location).toBe(signIn);
-    expect((await stranger.get(signIn)).payload).not.toContain(ours!.secret.slice(0, 9));
-  },
-);
+it('a whole key in an address stands in none that a sign-in leads to [dashboard.search, dashboard.keys]', async () => {
+  const searched = `/dashboard/search?q=${ours!.secret}`;
+  const shown = ours!.secret.slice(0, 8);
+  const back = `to=${encodeURIComponent(`/dashboard/search?q=${shown}`)}`;
+  const stranger = browser();
+  const signIn = `/dashboard/sign-in?${back}`;
+  expect((await stranger.get(searched)).headers.location).toBe(signIn);
+  const typed = `/dashboard/sign-in?to=${encodeURIComponent(searched)}`;
+  expect((await stranger.get(typed)).headers.location).toBe(signIn);
+  expect((await stranger.get(signIn)).payload).not.toContain(ours!.secret.slice(0, 9));
+});

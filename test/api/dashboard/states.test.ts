@@ -462,8 +462,7 @@ describe('every page in every state', () => {
   });
 
   it.each(STATES)(
-    '%s: words are whole, days and times are written one way, and no link leads to a refusal',
-    { tags: ['dashboard.sentences'] },
+    '%s: words are whole, days and times are written one way, and no link leads to a refusal [dashboard.sentences]',
     async (state) => {
       const found: Record<string, string[]> = {};
       let pages = 0;
@@ -490,29 +489,25 @@ describe('every page in every state', () => {
     expect(await faultsOf('nobody', address!)).toEqual([]);
   });
 
-  it(
-    'no page shows a key’s name without its prefix beside it, by which two of one name are told apart',
-    { tags: ['dashboard.keys', 'dashboard.sentences'] },
-    async () => {
-      const bare: string[] = [];
-      let names = 0;
-      for (const who of READERS) {
-        const places = pagesOf(who).flatMap((page) => addressesOf(page, shown.many));
-        const sums = ['overview', 'usage'].map(
-          (page) => `/dashboard/${shown.many.org}/${page}?by=key`,
-        );
-        for (const address of who === 'owner' ? [...places, ...sums] : places) {
-          const { payload } = await open(who, address);
-          const text = payload.replace(/^[^]*<main/, '').replaceAll(/<[^>]+>|\s+/g, ' ');
-          names += text.split(SHARED_NAME).length - 1;
-          const found = BARE_NAME.exec(text);
-          if (found !== null) bare.push(`${who} ${address}: ${found[0]}`);
-        }
+  it('no page shows a key’s name without its prefix beside it, by which two of one name are told apart [dashboard.keys, dashboard.sentences]', async () => {
+    const bare: string[] = [];
+    let names = 0;
+    for (const who of READERS) {
+      const places = pagesOf(who).flatMap((page) => addressesOf(page, shown.many));
+      const sums = ['overview', 'usage'].map(
+        (page) => `/dashboard/${shown.many.org}/${page}?by=key`,
+      );
+      for (const address of who === 'owner' ? [...places, ...sums] : places) {
+        const { payload } = await open(who, address);
+        const text = payload.replace(/^[^]*<main/, '').replaceAll(/<[^>]+>|\s+/g, ' ');
+        names += text.split(SHARED_NAME).length - 1;
+        const found = BARE_NAME.exec(text);
+        if (found !== null) bare.push(`${who} ${address}: ${found[0]}`);
       }
-      expect(bare).toEqual([]);
-      expect(names).toBeGreaterThan(30);
-    },
-  );
+    }
+    expect(bare).toEqual([]);
+    expect(names).toBeGreaterThan(30);
+  });
 
   const SENTENCES: readonly (readonly [
     state: State,
@@ -604,8 +599,7 @@ describe('every page in every state', () => {
   ];
 
   it.each(SENTENCES)(
-    '%s: what %s reads at %s is so',
-    { tags: ['dashboard.sentences'] },
+    '%s: what %s reads at %s is so [dashboard.sentences]',
     async (state, who, page, says, saysNot) => {
       const addresses = addressesOf(page, shown[state]);
       expect(addresses.length).toBeGreaterThan(0);
@@ -620,49 +614,41 @@ describe('every page in every state', () => {
     },
   );
 
-  it(
-    'with lists, names that were compared are said to be, and lists have their day',
-    { tags: ['dashboard.sentences'] },
-    async () => {
-      const file = await openSanctionsFile(
-        join(import.meta.dirname, '../../fixtures/sanctions/un.xml'),
-      );
-      await now.sanctions.import(
-        { ...file, entities: file.entities(), fileName: 'un.xml' },
-        OPERATOR,
-      );
-      read.clear();
-      for (const page of ['service/health', 'service/reviews/:id']) {
-        const [address] = addressesOf(page, shown.in_review);
-        expect(await faultsOf('staff', address!)).toEqual([]);
-      }
-      const health = words((await open('staff', '/dashboard/service/health')).payload);
-      expect(health).toMatch(/un, published \d{1,2} [A-Z][a-z]{2} \d{4}/);
-      const lists = words((await open('staff', '/dashboard/service/sanctions')).payload);
-      expect(lists).toMatch(/current \d{1,2} [A-Z][a-z]{2} \d{4} /);
-      expect(health).not.toContain('No list was imported');
-    },
-  );
+  it('with lists, names that were compared are said to be, and lists have their day [dashboard.sentences]', async () => {
+    const file = await openSanctionsFile(
+      join(import.meta.dirname, '../../fixtures/sanctions/un.xml'),
+    );
+    await now.sanctions.import(
+      { ...file, entities: file.entities(), fileName: 'un.xml' },
+      OPERATOR,
+    );
+    read.clear();
+    for (const page of ['service/health', 'service/reviews/:id']) {
+      const [address] = addressesOf(page, shown.in_review);
+      expect(await faultsOf('staff', address!)).toEqual([]);
+    }
+    const health = words((await open('staff', '/dashboard/service/health')).payload);
+    expect(health).toMatch(/un, published \d{1,2} [A-Z][a-z]{2} \d{4}/);
+    const lists = words((await open('staff', '/dashboard/service/sanctions')).payload);
+    expect(lists).toMatch(/current \d{1,2} [A-Z][a-z]{2} \d{4} /);
+    expect(health).not.toContain('No list was imported');
+  });
 
-  it(
-    'without mail, who waits for an e-mail is told, and operators see which',
-    { tags: ['dashboard.sentences', 'dashboard.letters'] },
-    async () => {
-      await database.pool.query(
-        `update mail_outbox set created_at = now() - interval '1 hour' where org_id = $1`,
-        [shown.one.org],
-      );
-      read.clear();
-      const asked = await visitors.nobody.send('/dashboard/sign-up', '/dashboard/sign-up', {
-        name: 'Nora',
-        email: 'nora@late.example',
-      });
-      expect(words(asked.payload)).toContain('E-mails are delayed');
-      const health = words((await open('staff', '/dashboard/service/health')).payload);
-      expect(health).toContain('not tried yet');
-      expect(health).not.toContain('None has failed');
-    },
-  );
+  it('without mail, who waits for an e-mail is told, and operators see which [dashboard.sentences, dashboard.letters]', async () => {
+    await database.pool.query(
+      `update mail_outbox set created_at = now() - interval '1 hour' where org_id = $1`,
+      [shown.one.org],
+    );
+    read.clear();
+    const asked = await visitors.nobody.send('/dashboard/sign-up', '/dashboard/sign-up', {
+      name: 'Nora',
+      email: 'nora@late.example',
+    });
+    expect(words(asked.payload)).toContain('E-mails are delayed');
+    const health = words((await open('staff', '/dashboard/service/health')).payload);
+    expect(health).toContain('not tried yet');
+    expect(health).not.toContain('None has failed');
+  });
 });
 
 type Figure = Record<'quantityKind' | 'value' | 'lower' | 'upper', string>;
@@ -678,71 +664,67 @@ function scaled(decimal: string): bigint {
   return BigInt(whole! + fraction.padEnd(60, '0'));
 }
 
-it(
-  'what is counted in several places is the same number in each',
-  { tags: ['dashboard.usage', 'dashboard.sentences'] },
-  async () => {
-    const { org } = shown.many;
-    const key = api.keyFor(org);
-    const list: { id: string; measurement?: { result: Figure[] } }[] = [];
-    for (let after: string | undefined, more = true; more; after = list.at(-1)?.id) {
-      const query = after === undefined ? '' : `&after=${encodeURIComponent(after)}`;
-      const page = (await api.get(`/receipts?limit=100${query}`, key)).json();
-      list.push(...page.data);
-      more = page.has_more;
+it('what is counted in several places is the same number in each [dashboard.usage, dashboard.sentences]', async () => {
+  const { org } = shown.many;
+  const key = api.keyFor(org);
+  const list: { id: string; measurement?: { result: Figure[] } }[] = [];
+  for (let after: string | undefined, more = true; more; after = list.at(-1)?.id) {
+    const query = after === undefined ? '' : `&after=${encodeURIComponent(after)}`;
+    const page = (await api.get(`/receipts?limit=100${query}`, key)).json();
+    list.push(...page.data);
+    more = page.has_more;
+  }
+  const requests = list.length;
+  expect(requests).toBe(61);
+
+  const day = (at: number): string => new Date(at).toISOString().slice(0, 10);
+  const span = `from=${day(Date.now() - 29 * DAY_MS)}&to=${day(Date.now() + DAY_MS)}`;
+  const usage = (await api.get(`/usage?${span}&group_by=key`, key)).json();
+  const { total } = usage;
+  expect(total.requests).toBe(requests);
+
+  const overview = words((await visitors.owner.get(`/dashboard/${org}/overview`)).payload);
+  expect(overview).toContain(`Requests ${count(requests)} `);
+  expect(overview).toContain(`${count(total.uncovered)} of ${count(requests)} not estimated`);
+  expect(overview).toContain(`at ledger size ${count(requests)}.`);
+  const exact = AMOUNTS.map(([quantity, column]) => {
+    const [value, lower, upper] = ['', '_lower', '_upper'].map((end) => total[column + end]);
+    const figures = list.flatMap(({ measurement }) =>
+      (measurement?.result ?? []).filter(({ quantityKind }) => quantityKind === quantity),
+    );
+    for (const [sum, of] of [
+      [value, 'value'],
+      [lower, 'lower'],
+      [upper, 'upper'],
+    ] as const) {
+      const parts = figures.reduce((all, figure) => all + scaled(figure[of]), 0n);
+      expect([quantity, of, scaled(sum)]).toEqual([quantity, of, parts]);
     }
-    const requests = list.length;
-    expect(requests).toBe(61);
+    return `${value}, 5–95 %: ${lower} to ${upper}`;
+  });
+  const cards = (await visitors.owner.get(`/dashboard/${org}/overview`)).payload;
+  for (const title of exact) expect(cards).toContain(`title="${title}"`);
+  const table = words((await visitors.owner.get(`/dashboard/${org}/usage`)).payload);
+  expect(table).toContain(`Total ${count(requests)} ${count(total.uncovered)} `);
+  const [head, ...rows] = (await visitors.owner.get(`/dashboard/${org}/usage.csv`)).payload
+    .trim()
+    .split('\r\n')
+    .map((line) => line.split(','));
+  const column = head!.indexOf('requests');
+  expect(rows.reduce((sum, row) => sum + Number(row[column]), 0)).toBe(requests);
+  const degraded = (await api.get('/receipts?tier=degraded&limit=100', key)).json();
+  expect(degraded.data).toHaveLength(total.uncovered);
 
-    const day = (at: number): string => new Date(at).toISOString().slice(0, 10);
-    const span = `from=${day(Date.now() - 29 * DAY_MS)}&to=${day(Date.now() + DAY_MS)}`;
-    const usage = (await api.get(`/usage?${span}&group_by=key`, key)).json();
-    const { total } = usage;
-    expect(total.requests).toBe(requests);
+  const ledger = words((await visitors.owner.get(`/dashboard/${org}/ledger`)).payload);
+  expect(ledger).toContain(`Entries ${count(requests)} `);
+  const [pack] = shown.many.ids.exports.slice(-1);
+  const packed = words((await visitors.owner.get(`/dashboard/${org}/exports/${pack}`)).payload);
+  expect(packed).toContain(`the checkpoint of ${count(requests)} entries`);
 
-    const overview = words((await visitors.owner.get(`/dashboard/${org}/overview`)).payload);
-    expect(overview).toContain(`Requests ${count(requests)} `);
-    expect(overview).toContain(`${count(total.uncovered)} of ${count(requests)} not estimated`);
-    expect(overview).toContain(`at ledger size ${count(requests)}.`);
-    const exact = AMOUNTS.map(([quantity, column]) => {
-      const [value, lower, upper] = ['', '_lower', '_upper'].map((end) => total[column + end]);
-      const figures = list.flatMap(({ measurement }) =>
-        (measurement?.result ?? []).filter(({ quantityKind }) => quantityKind === quantity),
-      );
-      for (const [sum, of] of [
-        [value, 'value'],
-        [lower, 'lower'],
-        [upper, 'upper'],
-      ] as const) {
-        const parts = figures.reduce((all, figure) => all + scaled(figure[of]), 0n);
-        expect([quantity, of, scaled(sum)]).toEqual([quantity, of, parts]);
-      }
-      return `${value}, 5–95 %: ${lower} to ${upper}`;
-    });
-    const cards = (await visitors.owner.get(`/dashboard/${org}/overview`)).payload;
-    for (const title of exact) expect(cards).toContain(`title="${title}"`);
-    const table = words((await visitors.owner.get(`/dashboard/${org}/usage`)).payload);
-    expect(table).toContain(`Total ${count(requests)} ${count(total.uncovered)} `);
-    const [head, ...rows] = (await visitors.owner.get(`/dashboard/${org}/usage.csv`)).payload
-      .trim()
-      .split('\r\n')
-      .map((line) => line.split(','));
-    const column = head!.indexOf('requests');
-    expect(rows.reduce((sum, row) => sum + Number(row[column]), 0)).toBe(requests);
-    const degraded = (await api.get('/receipts?tier=degraded&limit=100', key)).json();
-    expect(degraded.data).toHaveLength(total.uncovered);
-
-    const ledger = words((await visitors.owner.get(`/dashboard/${org}/ledger`)).payload);
-    expect(ledger).toContain(`Entries ${count(requests)} `);
-    const [pack] = shown.many.ids.exports.slice(-1);
-    const packed = words((await visitors.owner.get(`/dashboard/${org}/exports/${pack}`)).payload);
-    expect(packed).toContain(`the checkpoint of ${count(requests)} entries`);
-
-    const keys = (await now.keys.list({ orgId: org, limit: 100, order: 'asc' })).items;
-    const rowsOf = (page: string): number =>
-      page.match(/<code>dkt_\w{4}…\w{4}<\/code>/g)?.length ?? 0;
-    const support = await visitors.staff.get(`/dashboard/service/accounts/${org}`);
-    const own = await visitors.owner.get(`/dashboard/${org}/keys`);
-    expect([rowsOf(own.payload), rowsOf(support.payload)]).toEqual([keys.length, keys.length]);
-  },
-);
+  const keys = (await now.keys.list({ orgId: org, limit: 100, order: 'asc' })).items;
+  const rowsOf = (page: string): number =>
+    page.match(/<code>dkt_\w{4}…\w{4}<\/code>/g)?.length ?? 0;
+  const support = await visitors.staff.get(`/dashboard/service/accounts/${org}`);
+  const own = await visitors.owner.get(`/dashboard/${org}/keys`);
+  expect([rowsOf(own.payload), rowsOf(support.payload)]).toEqual([keys.length, keys.length]);
+});

@@ -56,108 +56,94 @@ beforeEach(async () => {
 });
 
 describe('acts that give', () => {
-  it(
-    'a key is created when the password comes with what was filled in; then nothing is asked for a while',
-    { tags: ['dashboard.step-up'] },
-    async () => {
-      const address = `/dashboard/${org}/keys`;
-      const fields = {
-        name: 'a <b>"key"',
-        expires: '',
-        scope: ['inference:read', 'inference:write'],
-      };
-      const asked = await visitor.send(`${address}/new`, address, fields);
-      expect([asked.statusCode, asked.payload.includes(ASKED)]).toEqual([403, true]);
-      expect(asked.payload).not.toContain('<b>"key"');
-      expect(await keysNow()).toEqual([]);
-      const kept = keptIn(asked.payload);
-      expect(kept['scope']).toEqual(fields.scope);
-      kept['name'] = [fields.name];
-      const wrong = await visitor.post(address, { ...kept, 'confirming-password': 'not this one' });
-      expect([wrong.statusCode, wrong.payload.includes('password is wrong')]).toEqual([403, true]);
-      expect(wrong.payload).not.toContain('not this one');
-      expect(await keysNow()).toEqual([]);
-      const done = await visitor.post(address, { ...kept, 'confirming-password': PASSWORD });
-      expect([done.statusCode, done.headers.location]).toEqual([
-        303,
-        expect.stringContaining('/issued'),
-      ]);
-      const [first] = await keysNow();
-      expect(first).toMatchObject({ name: fields.name, scopes: fields.scope });
-      await visitor.send(`${address}/new`, address, { ...fields, name: 'another' });
-      expect(await keysNow()).toHaveLength(2);
-    },
-  );
+  it('a key is created when the password comes with what was filled in; then nothing is asked for a while [dashboard.step-up]', async () => {
+    const address = `/dashboard/${org}/keys`;
+    const fields = {
+      name: 'a <b>"key"',
+      expires: '',
+      scope: ['inference:read', 'inference:write'],
+    };
+    const asked = await visitor.send(`${address}/new`, address, fields);
+    expect([asked.statusCode, asked.payload.includes(ASKED)]).toEqual([403, true]);
+    expect(asked.payload).not.toContain('<b>"key"');
+    expect(await keysNow()).toEqual([]);
+    const kept = keptIn(asked.payload);
+    expect(kept['scope']).toEqual(fields.scope);
+    kept['name'] = [fields.name];
+    const wrong = await visitor.post(address, { ...kept, 'confirming-password': 'not this one' });
+    expect([wrong.statusCode, wrong.payload.includes('password is wrong')]).toEqual([403, true]);
+    expect(wrong.payload).not.toContain('not this one');
+    expect(await keysNow()).toEqual([]);
+    const done = await visitor.post(address, { ...kept, 'confirming-password': PASSWORD });
+    expect([done.statusCode, done.headers.location]).toEqual([
+      303,
+      expect.stringContaining('/issued'),
+    ]);
+    const [first] = await keysNow();
+    expect(first).toMatchObject({ name: fields.name, scopes: fields.scope });
+    await visitor.send(`${address}/new`, address, { ...fields, name: 'another' });
+    expect(await keysNow()).toHaveLength(2);
+  });
 
-  it(
-    'rotating, restoring, inviting, changing roles, approving and reinstating ask; revoking, removing and suspending do not',
-    { tags: ['dashboard.step-up'] },
-    async () => {
-      const pool = database.pool;
-      const { key } = await keys.issue(org, { name: 'a key' }, OPERATOR);
-      const place = { kind: 'organisation', orgId: org, role: 'member' } as const;
-      const member = (await newPerson(pool, [place])).id;
-      const operator = await signedInLongAgo(
-        await newPerson(pool, [{ kind: 'staff', role: 'operator' }]),
-        '192.0.2.8',
-      );
-      const reviewer = await signedInLongAgo(
-        await newPerson(pool, [{ kind: 'staff', role: 'reviewer' }]),
-        '192.0.2.9',
-      );
-      const { reviewId } = await referApplicant(registries);
-      const account = `/dashboard/service/accounts/${org}`;
-      const isAsked = async (
-        who: TestBrowser,
-        address: string,
-        fields: Record<string, string> = {},
-      ): Promise<boolean> =>
-        (await who.send('/dashboard/account', address, fields)).payload.includes(ASKED);
-      const of = `/dashboard/${org}`;
-      expect(await isAsked(visitor, `${of}/keys/${key.id}/rotate`)).toBe(true);
-      expect(await isAsked(visitor, `${of}/keys/${key.id}/revoke`, { leaked: 'yes' })).toBe(false);
-      expect((await keysNow()).map(({ state }) => state)).toEqual(['revoked']);
-      expect(await isAsked(visitor, `${of}/keys/${key.id}/restore`)).toBe(true);
-      expect(await isAsked(visitor, `${of}/team/invite`, { email: 'x@person.example' })).toBe(true);
-      expect(await isAsked(visitor, `${of}/team/role`, { member, role: 'owner' })).toBe(true);
-      expect(await isAsked(visitor, `${of}/team/remove`, { member })).toBe(false);
-      expect(await dashboard.persons.members(org)).toHaveLength(1);
-      expect(await isAsked(operator, `${account}/suspend`, { 'suspend-reason': 'x' })).toBe(false);
-      expect(await isAsked(operator, `${account}/reinstate`, { 'reinstate-reason': 'x' })).toBe(
-        true,
-      );
-      expect((await registries.accounts.get(org)).state).toBe('suspended');
-      const decide = `/dashboard/service/reviews/${reviewId}/decide`;
-      expect(await isAsked(reviewer, decide, { decision: 'approved' })).toBe(true);
-      expect(await isAsked(reviewer, decide, { decision: 'rejected' })).toBe(false);
-    },
-  );
+  it('rotating, restoring, inviting, changing roles, approving and reinstating ask; revoking, removing and suspending do not [dashboard.step-up]', async () => {
+    const pool = database.pool;
+    const { key } = await keys.issue(org, { name: 'a key' }, OPERATOR);
+    const place = { kind: 'organisation', orgId: org, role: 'member' } as const;
+    const member = (await newPerson(pool, [place])).id;
+    const operator = await signedInLongAgo(
+      await newPerson(pool, [{ kind: 'staff', role: 'operator' }]),
+      '192.0.2.8',
+    );
+    const reviewer = await signedInLongAgo(
+      await newPerson(pool, [{ kind: 'staff', role: 'reviewer' }]),
+      '192.0.2.9',
+    );
+    const { reviewId } = await referApplicant(registries);
+    const account = `/dashboard/service/accounts/${org}`;
+    const isAsked = async (
+      who: TestBrowser,
+      address: string,
+      fields: Record<string, string> = {},
+    ): Promise<boolean> =>
+      (await who.send('/dashboard/account', address, fields)).payload.includes(ASKED);
+    const of = `/dashboard/${org}`;
+    expect(await isAsked(visitor, `${of}/keys/${key.id}/rotate`)).toBe(true);
+    expect(await isAsked(visitor, `${of}/keys/${key.id}/revoke`, { leaked: 'yes' })).toBe(false);
+    expect((await keysNow()).map(({ state }) => state)).toEqual(['revoked']);
+    expect(await isAsked(visitor, `${of}/keys/${key.id}/restore`)).toBe(true);
+    expect(await isAsked(visitor, `${of}/team/invite`, { email: 'x@person.example' })).toBe(true);
+    expect(await isAsked(visitor, `${of}/team/role`, { member, role: 'owner' })).toBe(true);
+    expect(await isAsked(visitor, `${of}/team/remove`, { member })).toBe(false);
+    expect(await dashboard.persons.members(org)).toHaveLength(1);
+    expect(await isAsked(operator, `${account}/suspend`, { 'suspend-reason': 'x' })).toBe(false);
+    expect(await isAsked(operator, `${account}/reinstate`, { 'reinstate-reason': 'x' })).toBe(true);
+    expect((await registries.accounts.get(org)).state).toBe('suspended');
+    const decide = `/dashboard/service/reviews/${reviewId}/decide`;
+    expect(await isAsked(reviewer, decide, { decision: 'approved' })).toBe(true);
+    expect(await isAsked(reviewer, decide, { decision: 'rejected' })).toBe(false);
+  });
 
-  it(
-    'what was confirmed in one session opens no other, passwords cannot be tried out, and a form of another is not kept',
-    { tags: ['dashboard.step-up', 'dashboard.brute-force', 'dashboard.forms'] },
-    async () => {
-      const address = `/dashboard/${org}/team/invite`;
-      const fields = { email: 'x@person.example', role: 'member' };
-      const confirmed = { ...fields, 'confirming-password': PASSWORD };
-      await visitor.send('/dashboard/account', address, confirmed);
-      expect(await dashboard.teams.invitations(org)).toHaveLength(1);
-      const again = await signedInLongAgo(owner, '192.0.2.10');
-      const other = { email: 'y@person.example', role: 'member' };
-      const asked = await again.send('/dashboard/account', address, other);
-      expect(asked.payload).toContain(ASKED);
-      const form = formTokenOf((await visitor.get('/dashboard/account')).payload);
-      const foreign = await again.post(address, { ...confirmed, form });
-      expect([foreign.statusCode, foreign.payload.includes(ASKED)]).toEqual([403, false]);
-      for (let i = 0; i < 8; i += 1) {
-        await again.send('/dashboard/account', address, { ...other, 'confirming-password': 'no' });
-      }
-      const late = { ...other, 'confirming-password': PASSWORD };
-      expect((await again.send('/dashboard/account', address, late)).payload).toContain('Too many');
-      expect(await dashboard.teams.invitations(org)).toHaveLength(1);
-      expect(errors).toEqual([]);
-    },
-  );
+  it('what was confirmed in one session opens no other, passwords cannot be tried out, and a form of another is not kept [dashboard.step-up, dashboard.brute-force, dashboard.forms]', async () => {
+    const address = `/dashboard/${org}/team/invite`;
+    const fields = { email: 'x@person.example', role: 'member' };
+    const confirmed = { ...fields, 'confirming-password': PASSWORD };
+    await visitor.send('/dashboard/account', address, confirmed);
+    expect(await dashboard.teams.invitations(org)).toHaveLength(1);
+    const again = await signedInLongAgo(owner, '192.0.2.10');
+    const other = { email: 'y@person.example', role: 'member' };
+    const asked = await again.send('/dashboard/account', address, other);
+    expect(asked.payload).toContain(ASKED);
+    const form = formTokenOf((await visitor.get('/dashboard/account')).payload);
+    const foreign = await again.post(address, { ...confirmed, form });
+    expect([foreign.statusCode, foreign.payload.includes(ASKED)]).toEqual([403, false]);
+    for (let i = 0; i < 8; i += 1) {
+      await again.send('/dashboard/account', address, { ...other, 'confirming-password': 'no' });
+    }
+    const late = { ...other, 'confirming-password': PASSWORD };
+    expect((await again.send('/dashboard/account', address, late)).payload).toContain('Too many');
+    expect(await dashboard.teams.invitations(org)).toHaveLength(1);
+    expect(errors).toEqual([]);
+  });
 });
 
 describe('what a person signs in with', () => {
@@ -165,32 +151,27 @@ describe('what a person signs in with', () => {
   const key = { name: 'a key', scope: 'inference:write' };
   const NEXT = 'another correct horse battery';
 
-  it(
-    'a new password opens a session that has confirmed nothing, and an e-mail tells of it',
-    { tags: ['dashboard.step-up', 'dashboard.password', 'dashboard.letters'] },
-    async () => {
-      const changed = { current: PASSWORD, password: NEXT };
-      // The password that the form asks for anyway confirms the change; a wrong one does nothing.
-      const wrong = await visitor.send(ACCOUNT, `${ACCOUNT}/password`, {
-        ...changed,
-        current: '?',
-      });
-      expect([wrong.statusCode, wrong.payload.includes(ASKED)]).toEqual([403, true]);
-      const done = await visitor.send(ACCOUNT, `${ACCOUNT}/password`, changed);
-      expect(done.headers.location).toBe(`${ACCOUNT}?done=password`);
-      const asked = await visitor.send(ACCOUNT, `/dashboard/${org}/keys`, key);
-      expect([asked.statusCode, asked.payload.includes(ASKED)]).toEqual([403, true]);
-      const told = 'select subject from mail_outbox where recipient = $1';
-      expect((await database.pool.query(told, [owner.email])).rows).toEqual([
-        { subject: 'Your password for Docket was changed' },
-      ]);
-      expect(await keysNow()).toEqual([]);
-    },
-  );
+  it('a new password opens a session that has confirmed nothing, and an e-mail tells of it [dashboard.step-up, dashboard.password, dashboard.letters]', async () => {
+    const changed = { current: PASSWORD, password: NEXT };
+    // The password that the form asks for anyway confirms the change; a wrong one does nothing.
+    const wrong = await visitor.send(ACCOUNT, `${ACCOUNT}/password`, {
+      ...changed,
+      current: '?',
+    });
+    expect([wrong.statusCode, wrong.payload.includes(ASKED)]).toEqual([403, true]);
+    const done = await visitor.send(ACCOUNT, `${ACCOUNT}/password`, changed);
+    expect(done.headers.location).toBe(`${ACCOUNT}?done=password`);
+    const asked = await visitor.send(ACCOUNT, `/dashboard/${org}/keys`, key);
+    expect([asked.statusCode, asked.payload.includes(ASKED)]).toEqual([403, true]);
+    const told = 'select subject from mail_outbox where recipient = $1';
+    expect((await database.pool.query(told, [owner.email])).rows).toEqual([
+      { subject: 'Your password for Docket was changed' },
+    ]);
+    expect(await keysNow()).toEqual([]);
+  });
 
   it.each(['passkey', 'code'] as const)(
-    'where there is a %s, a password confirms nothing: no key, no other password, app or passkey comes of it',
-    { tags: ['dashboard.step-up', 'dashboard.second-factor', 'dashboard.passkeys'] },
+    'where there is a %s, a password confirms nothing: no key, no other password, app or passkey comes of it [dashboard.step-up, dashboard.second-factor, dashboard.passkeys]',
     async (proof) => {
       const thief = browser({ address: '192.0.2.11' });
       if (proof === 'passkey') {
@@ -264,8 +245,7 @@ describe('a part that is taken away while an act of it is under way', () => {
     ['removed', 'delete from persons.membership', 404],
     ['made a member', `update persons.membership set role = 'member'`, 403],
   ])(
-    'an owner who is %s meanwhile has issued no key and invited no one',
-    { tags: ['dashboard.step-up'] },
+    'an owner who is %s meanwhile has issued no key and invited no one [dashboard.step-up]',
     async (_what, change, status) => {
       const meanwhile = `${change} where person_id = '${owner.id}'`;
       const posts: [path: string, fields: Record<string, string>][] = [
@@ -303,66 +283,58 @@ describe('a part that is taken away while an act of it is under way', () => {
     },
   );
 
-  it(
-    'a reviewer who is none any more meanwhile has decided nothing, though they see reviews as an operator',
-    { tags: ['dashboard.step-up'] },
-    async () => {
-      const person = await newPerson(database.pool, [
-        { kind: 'staff', role: 'reviewer' },
-        { kind: 'staff', role: 'operator' },
-      ]);
-      const reviewer = browser({ address: '192.0.2.11' });
-      await reviewer.signIn(person);
-      const { reviewId, orgId } = await referApplicant(registries);
-      const review = `/dashboard/service/reviews/${reviewId}`;
-      const { payload } = await reviewer.get(review);
-      const screening = /name="screening" value="([^"]+)"/.exec(payload)?.[1] ?? '';
-      const answer = await whileItWaits(
-        orgId,
-        () =>
-          reviewer.post(`${review}/decide`, {
-            form: formTokenOf(payload),
-            screening,
-            decision: 'rejected',
-            'rejected-note': 'As listed.',
-          }),
-        `delete from persons.staff where person_id = '${person.id}' and role = 'reviewer'`,
-      );
-      expect(answer.statusCode).toBe(404);
-      expect((await dashboard.vettings.review(reviewId)).decision).toBeNull();
-    },
-  );
+  it('a reviewer who is none any more meanwhile has decided nothing, though they see reviews as an operator [dashboard.step-up]', async () => {
+    const person = await newPerson(database.pool, [
+      { kind: 'staff', role: 'reviewer' },
+      { kind: 'staff', role: 'operator' },
+    ]);
+    const reviewer = browser({ address: '192.0.2.11' });
+    await reviewer.signIn(person);
+    const { reviewId, orgId } = await referApplicant(registries);
+    const review = `/dashboard/service/reviews/${reviewId}`;
+    const { payload } = await reviewer.get(review);
+    const screening = /name="screening" value="([^"]+)"/.exec(payload)?.[1] ?? '';
+    const answer = await whileItWaits(
+      orgId,
+      () =>
+        reviewer.post(`${review}/decide`, {
+          form: formTokenOf(payload),
+          screening,
+          decision: 'rejected',
+          'rejected-note': 'As listed.',
+        }),
+      `delete from persons.staff where person_id = '${person.id}' and role = 'reviewer'`,
+    );
+    expect(answer.statusCode).toBe(404);
+    expect((await dashboard.vettings.review(reviewId)).decision).toBeNull();
+  });
 
-  it(
-    'an owner who is made a member meanwhile does not make themself an owner again',
-    { tags: ['dashboard.step-up'] },
-    async () => {
-      const other = await newPerson(database.pool, [
-        { kind: 'organisation', orgId: org, role: 'owner' },
-      ]);
-      const form = formTokenOf((await visitor.get(`/dashboard/${org}/team`)).payload);
-      const client = await database.pool.connect();
-      try {
-        await client.query('begin');
-        await client.query(
-          `update persons.membership set role = 'member' where person_id = $1 and org_id = $2`,
-          [owner.id, org],
-        );
-        const sent = visitor.post(`/dashboard/${org}/team/role`, {
-          form,
-          member: owner.id,
-          role: 'owner',
-          'confirming-password': PASSWORD,
-        });
-        await until(() => waitsForLock(database.pool), 'the act waits');
-        await client.query('commit');
-        expect((await sent).statusCode).toBe(400);
-      } finally {
-        client.release();
-      }
-      const members = await dashboard.persons.members(org);
-      const roles = members.map(({ id, role }) => [id, role]);
-      expect(Object.fromEntries(roles)).toEqual({ [owner.id]: 'member', [other.id]: 'owner' });
-    },
-  );
+  it('an owner who is made a member meanwhile does not make themself an owner again [dashboard.step-up]', async () => {
+    const other = await newPerson(database.pool, [
+      { kind: 'organisation', orgId: org, role: 'owner' },
+    ]);
+    const form = formTokenOf((await visitor.get(`/dashboard/${org}/team`)).payload);
+    const client = await database.pool.connect();
+    try {
+      await client.query('begin');
+      await client.query(
+        `update persons.membership set role = 'member' where person_id = $1 and org_id = $2`,
+        [owner.id, org],
+      );
+      const sent = visitor.post(`/dashboard/${org}/team/role`, {
+        form,
+        member: owner.id,
+        role: 'owner',
+        'confirming-password': PASSWORD,
+      });
+      await until(() => waitsForLock(database.pool), 'the act waits');
+      await client.query('commit');
+      expect((await sent).statusCode).toBe(400);
+    } finally {
+      client.release();
+    }
+    const members = await dashboard.persons.members(org);
+    const roles = members.map(({ id, role }) => [id, role]);
+    expect(Object.fromEntries(roles)).toEqual({ [owner.id]: 'member', [other.id]: 'owner' });
+  });
 });

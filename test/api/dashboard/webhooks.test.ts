@@ -27,7 +27,7 @@ beforeEach(async () => {
   errors.length = 0;
 });
 
-describe('the page of webhooks', { tags: ['webhooks.page'] }, () => {
+describe('the page of webhooks [webhooks.page]', () => {
   it('an owner makes one and sees its secret once, tests, changes, rotates and ends it; the audit log has neither secret nor path', async () => {
     expect((await owner.get(page)).payload).toContain('No webhooks');
     const made = await owner.send(page, page, HOOK);
@@ -119,26 +119,22 @@ describe('the page of webhooks', { tags: ['webhooks.page'] }, () => {
     expect(statuses.at(-1)).toBe(429);
   });
 
-  it(
-    'to make, change or rotate one asks for the password; to end one does not',
-    { tags: ['dashboard.step-up'] },
-    async () => {
-      await owner.send(page, page, HOOK);
-      const [endpoint] = await dashboard.webhooks.list(org);
-      const one = `${page}/${endpoint!.id}`;
-      await unconfirm();
-      for (const [path, fields] of [
-        [page, HOOK],
-        [`${one}/change`, HOOK],
-        [`${one}/secret`, {}],
-      ] as const) {
-        expect((await owner.send(page, path, fields)).payload).toContain('Confirm that it is you');
-      }
-      expect(await dashboard.webhooks.list(org)).toMatchObject([{ secretBeforeUntil: null }]);
-      const confirmed = { ...HOOK, 'confirming-password': PASSWORD };
-      expect((await owner.send(page, `${one}/change`, confirmed)).statusCode).toBe(303);
-      await unconfirm();
-      expect((await owner.send(one, `${one}/end`, {})).statusCode).toBe(303);
-    },
-  );
+  it('to make, change or rotate one asks for the password; to end one does not [dashboard.step-up]', async () => {
+    await owner.send(page, page, HOOK);
+    const [endpoint] = await dashboard.webhooks.list(org);
+    const one = `${page}/${endpoint!.id}`;
+    await unconfirm();
+    for (const [path, fields] of [
+      [page, HOOK],
+      [`${one}/change`, HOOK],
+      [`${one}/secret`, {}],
+    ] as const) {
+      expect((await owner.send(page, path, fields)).payload).toContain('Confirm that it is you');
+    }
+    expect(await dashboard.webhooks.list(org)).toMatchObject([{ secretBeforeUntil: null }]);
+    const confirmed = { ...HOOK, 'confirming-password': PASSWORD };
+    expect((await owner.send(page, `${one}/change`, confirmed)).statusCode).toBe(303);
+    await unconfirm();
+    expect((await owner.send(one, `${one}/end`, {})).statusCode).toBe(303);
+  });
 });

@@ -173,18 +173,14 @@ models: [{ id: m, kinds: [chat], context_window: 100, footprint: {}, endpoints: 
     await client.end();
   });
 
-  it(
-    'leaves nothing behind when it is killed itself',
-    { tags: ['survives.launcher'] },
-    async () => {
-      const { kill, exited } = await running();
-      const pids = await allPids(await running());
-      expect(pids.length).toBeGreaterThanOrEqual(12);
-      kill('SIGKILL');
-      await exited;
-      await gone(pids);
-    },
-  );
+  it('leaves nothing behind when it is killed itself [survives.launcher]', async () => {
+    const { kill, exited } = await running();
+    const pids = await allPids(await running());
+    expect(pids.length).toBeGreaterThanOrEqual(12);
+    kill('SIGKILL');
+    await exited;
+    await gone(pids);
+  });
 });
 
 describe('docket up with the roles of the product', { timeout: 3 * START_MS }, () => {

@@ -39,8 +39,8 @@ export function largeAnswers(system: () => System): void {
   }
 
   it(
-    'many large answers at once all arrive, while their worker has no more of them in hand than it may',
-    { tags: ['limits.answers'], timeout: 120_000 },
+    'many large answers at once all arrive, while their worker has no more of them in hand than it may [limits.answers]',
+    { timeout: 120_000 },
     async () => {
       const ask = async (): Promise<number> => {
         const answer = await post(system(), '/embeddings', {

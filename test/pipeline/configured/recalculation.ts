@@ -44,19 +44,15 @@ export function recalculation(system: () => System): void {
   describe('a model of which no size is on record', () => {
     let first: Receipt;
 
-    it(
-      'a model of unknown size answers all the same, with a degraded receipt that says what happens next',
-      { tags: ['errors.completion-kept'] },
-      async () => {
-        first = await complete(IDEMPOTENT);
-        await expectSigned(system(), first);
-        expect(first).toMatchObject({
-          tier: 'degraded',
-          degradation: { code: 'model_size_unknown', requestedTier: 'enterprise' },
-          explanation: expect.stringContaining('will be recalculated') as string,
-        });
-      },
-    );
+    it('a model of unknown size answers all the same, with a degraded receipt that says what happens next [errors.completion-kept]', async () => {
+      first = await complete(IDEMPOTENT);
+      await expectSigned(system(), first);
+      expect(first).toMatchObject({
+        tier: 'degraded',
+        degradation: { code: 'model_size_unknown', requestedTier: 'enterprise' },
+        explanation: expect.stringContaining('will be recalculated') as string,
+      });
+    });
 
     it('a degraded receipt is tried again in vain while nothing has changed, and can be flagged once at a time', async () => {
       const id = idOf(first);
@@ -76,74 +72,62 @@ export function recalculation(system: () => System): void {
       expect(await chainOf(id)).toHaveLength(1);
     });
 
-    it(
-      'a degraded receipt is recalculated by itself once the catalogue is mended and reloaded',
-      { tags: ['receipts.recalculated'] },
-      async () => {
-        const id = idOf(first);
-        const path = system().env['CATALOGUE']!;
-        const unsized = readFileSync(path, 'utf8');
-        const sized = 'footprint: { active_b: 8, total_b: 8 }';
-        // The first that has none.
-        writeFileSync(path, unsized.replace('footprint: {}', sized));
-        for (const role of ['recalculation', 'receipts'] as const) {
-          for (const started of system().processes(role)) started.kill('SIGHUP');
-        }
-        await until(
-          async () => (await chainOf(id)).length === 2,
-          'the recalculated receipt is there',
-        );
-        const [original, revised] = await chainOf(id);
-        expect(original).toEqual(first);
-        await expectSigned(system(), revised);
-        expect(revised).toMatchObject({
-          tier: 'enterprise',
-          credentialSubject: first.credentialSubject,
-          measurement: { dataQuality: 'T3' },
-          wasRevisionOf: { id: first.id },
-          revisionNumber: 1,
-        });
-        const stored = await get(`/receipts/${id}`);
-        expect(stored.headers.get('link')).toBe(
-          `</v1/receipts/${idOf(revised!)}>; rel="successor-version"`,
-        );
-        expect(await stored.json()).toEqual(first);
-      },
-    );
+    it('a degraded receipt is recalculated by itself once the catalogue is mended and reloaded [receipts.recalculated]', async () => {
+      const id = idOf(first);
+      const path = system().env['CATALOGUE']!;
+      const unsized = readFileSync(path, 'utf8');
+      const sized = 'footprint: { active_b: 8, total_b: 8 }';
+      // The first that has none.
+      writeFileSync(path, unsized.replace('footprint: {}', sized));
+      for (const role of ['recalculation', 'receipts'] as const) {
+        for (const started of system().processes(role)) started.kill('SIGHUP');
+      }
+      await until(
+        async () => (await chainOf(id)).length === 2,
+        'the recalculated receipt is there',
+      );
+      const [original, revised] = await chainOf(id);
+      expect(original).toEqual(first);
+      await expectSigned(system(), revised);
+      expect(revised).toMatchObject({
+        tier: 'enterprise',
+        credentialSubject: first.credentialSubject,
+        measurement: { dataQuality: 'T3' },
+        wasRevisionOf: { id: first.id },
+        revisionNumber: 1,
+      });
+      const stored = await get(`/receipts/${id}`);
+      expect(stored.headers.get('link')).toBe(
+        `</v1/receipts/${idOf(revised!)}>; rel="successor-version"`,
+      );
+      expect(await stored.json()).toEqual(first);
+    });
 
-    it(
-      'both receipts are in the ledger with proofs, and fsck finds nothing',
-      { tags: ['receipts.recalculated'] },
-      async () => {
-        const chain = await chainOf(idOf(first));
-        for (const receipt of chain) {
-          await until(async () => (await get(`/receipts/${idOf(receipt)}/proof`)).status === 200);
-        }
-        const env = { DATABASE_URL: system().database.url, REDIS_URL: system().redis.url };
-        expect((await runDocket(['ledger', 'fsck', '--json'], env)).code).toBe(0);
-        const { derivation } = chain[1]!.measurement!;
-        const published = await fetch(system().root + new URL(derivation!).pathname);
-        const file = join(mkdtempSync(join(tmpdir(), 'docket-derivation-')), 'derivation.json');
-        writeFileSync(file, await published.text());
-        const args = ['recompute', '-', '--derivation', file];
-        const recomputed = await runDocket(args, {}, JSON.stringify(chain[1]));
-        expect(recomputed).toMatchObject({
-          code: 0,
-          stdout: expect.stringContaining('REPRODUCED') as string,
-        });
-      },
-    );
+    it('both receipts are in the ledger with proofs, and fsck finds nothing [receipts.recalculated]', async () => {
+      const chain = await chainOf(idOf(first));
+      for (const receipt of chain) {
+        await until(async () => (await get(`/receipts/${idOf(receipt)}/proof`)).status === 200);
+      }
+      const env = { DATABASE_URL: system().database.url, REDIS_URL: system().redis.url };
+      expect((await runDocket(['ledger', 'fsck', '--json'], env)).code).toBe(0);
+      const { derivation } = chain[1]!.measurement!;
+      const published = await fetch(system().root + new URL(derivation!).pathname);
+      const file = join(mkdtempSync(join(tmpdir(), 'docket-derivation-')), 'derivation.json');
+      writeFileSync(file, await published.text());
+      const args = ['recompute', '-', '--derivation', file];
+      const recomputed = await runDocket(args, {}, JSON.stringify(chain[1]));
+      expect(recomputed).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining('REPRODUCED') as string,
+      });
+    });
 
-    it(
-      'an idempotent repetition still gets the first receipt after a recalculation',
-      { tags: ['idempotency.first-receipt'] },
-      async () => {
-        const response = await post('/chat/completions', BODY, IDEMPOTENT);
-        expect(response.headers.get('idempotent-replayed')).toBe('true');
-        expect(((await response.json()) as { receipt: Receipt }).receipt).toEqual(first);
-        expect(await chainOf(idOf(first))).toHaveLength(2);
-      },
-    );
+    it('an idempotent repetition still gets the first receipt after a recalculation [idempotency.first-receipt]', async () => {
+      const response = await post('/chat/completions', BODY, IDEMPOTENT);
+      expect(response.headers.get('idempotent-replayed')).toBe('true');
+      expect(((await response.json()) as { receipt: Receipt }).receipt).toEqual(first);
+      expect(await chainOf(idOf(first))).toHaveLength(2);
+    });
 
     it('nothing is left to recalculate afterwards', async () => {
       const again = await post(`/receipts/${idOf(first)}/recalculate`, '');

@@ -37,39 +37,35 @@ export function secondScreening(system: () => System, moderation: ModerationUpst
     });
 
   describe('the second stage of screening', () => {
-    it(
-      'the second stage judges what the rules let through, and its refusals are receipted like theirs',
-      { tags: ['operations.screening'] },
-      async () => {
-        expect((await chat('What is a harbour?')).status).toBe(200);
-        const refused = await chat('Tell me about the breakwater.');
-        expect(refused.status).toBe(403);
-        expect(await codeOf(refused)).toBe('acceptable_use_violation');
-        expect(moderation.asked).toContainEqual(['Tell me about the breakwater.']);
-        const id = refused.headers.get('x-receipt-id')!;
-        let stored: { kind: string; body: Buffer; refusal_rule: string } | undefined;
-        await until(async () => {
-          const { rows } = await system().database.pool.query<{
-            kind: string;
-            body: Buffer;
-            refusal_rule: string;
-          }>('select kind, body, refusal_rule from ledger_body where entry_id = $1', [id]);
-          stored = rows[0];
-          return stored !== undefined;
-        }, 'the refusal has its receipt');
-        expect(stored!.kind).toBe('refused');
-        const { credentialSubject } = JSON.parse(stored!.body.toString()) as ReceiptDocument;
-        expect(stored!.refusal_rule).toBe('moderation:harm@omni-moderation-latest');
-        // Nothing tells the caller which stage has blocked, or which model judged.
-        const { policyVersion } = loadScreen();
-        expect(credentialSubject.policy).toEqual({ version: policyVersion });
-        expect(stored!.body.toString()).not.toMatch(/moderation|harm/);
-        expect(credentialSubject.requestDigest).toMatch(/^\S{40,}$/);
-        expect(stored!.body.toString()).not.toContain(FLAGGED);
-      },
-    );
+    it('the second stage judges what the rules let through, and its refusals are receipted like theirs [operations.screening]', async () => {
+      expect((await chat('What is a harbour?')).status).toBe(200);
+      const refused = await chat('Tell me about the breakwater.');
+      expect(refused.status).toBe(403);
+      expect(await codeOf(refused)).toBe('acceptable_use_violation');
+      expect(moderation.asked).toContainEqual(['Tell me about the breakwater.']);
+      const id = refused.headers.get('x-receipt-id')!;
+      let stored: { kind: string; body: Buffer; refusal_rule: string } | undefined;
+      await until(async () => {
+        const { rows } = await system().database.pool.query<{
+          kind: string;
+          body: Buffer;
+          refusal_rule: string;
+        }>('select kind, body, refusal_rule from ledger_body where entry_id = $1', [id]);
+        stored = rows[0];
+        return stored !== undefined;
+      }, 'the refusal has its receipt');
+      expect(stored!.kind).toBe('refused');
+      const { credentialSubject } = JSON.parse(stored!.body.toString()) as ReceiptDocument;
+      expect(stored!.refusal_rule).toBe('moderation:harm@omni-moderation-latest');
+      // Nothing tells the caller which stage has blocked, or which model judged.
+      const { policyVersion } = loadScreen();
+      expect(credentialSubject.policy).toEqual({ version: policyVersion });
+      expect(stored!.body.toString()).not.toMatch(/moderation|harm/);
+      expect(credentialSubject.requestDigest).toMatch(/^\S{40,}$/);
+      expect(stored!.body.toString()).not.toContain(FLAGGED);
+    });
 
-    it('a stored answer is not judged again', { tags: ['idempotency.replay'] }, async () => {
+    it('a stored answer is not judged again [idempotency.replay]', async () => {
       const once = 'A quay that is judged once.';
       const send = () =>
         post(

@@ -54,60 +54,56 @@ export function unbufferedStreams(system: () => System, upstream: ToldUpstream):
     return Number(new RegExp(`^${name}\\{.*\\} (.+)$`, 'm').exec(text)![1]);
   }
 
-  it(
-    'a client has each frame of a stream, uncompressed, before its upstream sends the next, also beside one whose client does not read what an upstream sends as fast as it can',
-    { tags: ['clients.unbuffered', 'limits.slow-readers'] },
-    async () => {
-      const flooded = await post(
-        system(),
-        '/chat/completions',
-        chatBody({
-          model: MODELS.told,
-          stream: true,
-          messages: [{ role: 'user', content: FLOOD }],
-        }),
-      );
-      const asked = post(
-        system(),
-        '/chat/completions',
-        chatBody({ model: MODELS.told, stream: true }),
-        {
-          headers: { 'accept-encoding': 'gzip, br, zstd', origin: PAGE_ORIGIN },
-        },
-      );
-      const words = Array.from({ length: 20 }, (_, i) => `word-${i}.`);
-      await upstream.say({ role: 'assistant', content: words[0] });
-      const response = await asked;
-      expect(response.headers.get('content-encoding')).toBeNull();
-      expect(response.headers.get('cache-control')).toBe('no-cache');
-      expect(response.headers.get('x-accel-buffering')).toBe('no');
-      expect(response.headers.get('access-control-allow-origin')).toBe(PAGE_ORIGIN);
-      const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-      let text = '';
-      // Of a stream that is held back on its way the next word never comes.
-      const read = async (word: string): Promise<void> => {
-        while (!text.includes(word)) text += (await reader.read()).value!;
-      };
-      await read(words[0]!);
-      for (const word of words.slice(1)) {
-        await upstream.say({ content: word });
-        await read(word);
-      }
-      await upstream.say({}, { finish_reason: 'stop' });
-      await upstream.end();
-      await read('[DONE]');
-      expect(payloadsIn(text).length).toBeGreaterThan(words.length);
+  it('a client has each frame of a stream, uncompressed, before its upstream sends the next, also beside one whose client does not read what an upstream sends as fast as it can [clients.unbuffered, limits.slow-readers]', async () => {
+    const flooded = await post(
+      system(),
+      '/chat/completions',
+      chatBody({
+        model: MODELS.told,
+        stream: true,
+        messages: [{ role: 'user', content: FLOOD }],
+      }),
+    );
+    const asked = post(
+      system(),
+      '/chat/completions',
+      chatBody({ model: MODELS.told, stream: true }),
+      {
+        headers: { 'accept-encoding': 'gzip, br, zstd', origin: PAGE_ORIGIN },
+      },
+    );
+    const words = Array.from({ length: 20 }, (_, i) => `word-${i}.`);
+    await upstream.say({ role: 'assistant', content: words[0] });
+    const response = await asked;
+    expect(response.headers.get('content-encoding')).toBeNull();
+    expect(response.headers.get('cache-control')).toBe('no-cache');
+    expect(response.headers.get('x-accel-buffering')).toBe('no');
+    expect(response.headers.get('access-control-allow-origin')).toBe(PAGE_ORIGIN);
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    // Of a stream that is held back on its way the next word never comes.
+    const read = async (word: string): Promise<void> => {
+      while (!text.includes(word)) text += (await reader.read()).value!;
+    };
+    await read(words[0]!);
+    for (const word of words.slice(1)) {
+      await upstream.say({ content: word });
+      await read(word);
+    }
+    await upstream.say({}, { finish_reason: 'stop' });
+    await upstream.end();
+    await read('[DONE]');
+    expect(payloadsIn(text).length).toBeGreaterThan(words.length);
 
-      const payloads = payloadsIn(await flooded.text());
-      expect(payloads.at(-1)).toBe('[DONE]');
-      expect(payloads.at(-2)).toContain('"outcome":"complete"');
-      const spoken = payloads.filter((payload) => payload.includes(FLOOD_TEXT));
-      expect(spoken).toHaveLength(FLOOD_FRAMES);
-      const most = await metric('docket_stream_chars_most');
-      // A figure that is not fed stays below any bound.
-      expect(most).toBeGreaterThan(FLOOD_TEXT.length);
-      expect(most).toBeLessThan(ON_THE_WAY_MAX);
-      await until(async () => (await metric('docket_stream_chars')) === 0, 'nothing is on its way');
-    },
-  );
+    const payloads = payloadsIn(await flooded.text());
+    expect(payloads.at(-1)).toBe('[DONE]');
+    expect(payloads.at(-2)).toContain('"outcome":"complete"');
+    const spoken = payloads.filter((payload) => payload.includes(FLOOD_TEXT));
+    expect(spoken).toHaveLength(FLOOD_FRAMES);
+    const most = await metric('docket_stream_chars_most');
+    // A figure that is not fed stays below any bound.
+    expect(most).toBeGreaterThan(FLOOD_TEXT.length);
+    expect(most).toBeLessThan(ON_THE_WAY_MAX);
+    await until(async () => (await metric('docket_stream_chars')) === 0, 'nothing is on its way');
+  });
 }

@@ -134,15 +134,11 @@ export function upstreamFaults(system: () => System): void {
       }
     });
 
-    it(
-      'an upstream that fails before its first byte is asked again, and every call is counted',
-      { tags: ['survives.upstream-before'] },
-      async () => {
-        const response = await chat('status=503; fail-first=1; id=retry-me');
-        const { receipt } = (await response.json()) as { receipt: Receipt };
-        expect(receipt.credentialSubject.attempts).toBe(2);
-      },
-    );
+    it('an upstream that fails before its first byte is asked again, and every call is counted [survives.upstream-before]', async () => {
+      const response = await chat('status=503; fail-first=1; id=retry-me');
+      const { receipt } = (await response.json()) as { receipt: Receipt };
+      expect(receipt.credentialSubject.attempts).toBe(2);
+    });
 
     it('an upstream that puts an error into the first frame of a good answer is asked again', async () => {
       const payloads = await payloadsOf(
@@ -152,44 +148,35 @@ export function upstreamFaults(system: () => System): void {
       expect(receipt.credentialSubject).toMatchObject({ attempts: 2, outcome: 'complete' });
     });
 
-    it(
-      'an upstream that dies in the middle leaves an error frame, no [DONE], and a truncated receipt',
-      { tags: ['survives.upstream-within'] },
-      async () => {
-        for (const cut of ['reset', 'close', 'end']) {
-          const response = await chat(`cut=${cut}; cut-after=3`, { stream: true });
-          const payloads = await payloadsOf(response);
-          const last = JSON.parse(payloads.at(-1)!) as { error: { type: string; code: string } };
-          expect(last.error).toMatchObject({ type: 'inference_error', code: 'upstream_error' });
-          const id = response.headers.get('x-receipt-id')!;
-          await until(async () => (await outcomeOf(id)) !== null);
-          expect(await outcomeOf(id)).toBe('truncated');
-        }
-      },
-    );
-
-    it(
-      'an upstream that always fails gives 502 with an envelope, and a receipt that says so',
-      { tags: ['codes.upstream'] },
-      async () => {
-        const response = await chat('status=500');
-        expect(response.status).toBe(502);
-        expect(response.headers.get('x-should-retry')).toBe('true');
-        expect(await response.json()).toMatchObject({
-          error: { type: 'inference_error', code: 'upstream_error' },
-        });
+    it('an upstream that dies in the middle leaves an error frame, no [DONE], and a truncated receipt [survives.upstream-within]', async () => {
+      for (const cut of ['reset', 'close', 'end']) {
+        const response = await chat(`cut=${cut}; cut-after=3`, { stream: true });
+        const payloads = await payloadsOf(response);
+        const last = JSON.parse(payloads.at(-1)!) as { error: { type: string; code: string } };
+        expect(last.error).toMatchObject({ type: 'inference_error', code: 'upstream_error' });
         const id = response.headers.get('x-receipt-id')!;
-        const { credentialSubject } = await issuedReceipt(system(), id);
-        expect(credentialSubject).toMatchObject({ outcome: 'failed', failure: 'upstream_error' });
-      },
-    );
+        await until(async () => (await outcomeOf(id)) !== null);
+        expect(await outcomeOf(id)).toBe('truncated');
+      }
+    });
+
+    it('an upstream that always fails gives 502 with an envelope, and a receipt that says so [codes.upstream]', async () => {
+      const response = await chat('status=500');
+      expect(response.status).toBe(502);
+      expect(response.headers.get('x-should-retry')).toBe('true');
+      expect(await response.json()).toMatchObject({
+        error: { type: 'inference_error', code: 'upstream_error' },
+      });
+      const id = response.headers.get('x-receipt-id')!;
+      const { credentialSubject } = await issuedReceipt(system(), id);
+      expect(credentialSubject).toMatchObject({ outcome: 'failed', failure: 'upstream_error' });
+    });
 
     it.each([
       [MODELS.slow, { outcome: 'failed', failure: 'upstream_timeout', attempts: 1 }],
       [MODELS.nowhere, null],
     ] as const)(
-      'an upstream that is too slow was called, and one that takes no connection was not: %s',
-      { tags: ['receipts.failed'] },
+      'an upstream that is too slow was called, and one that takes no connection was not: %s [receipts.failed]',
       async (model, subject) => {
         const response = await chat('stall=60000', { model });
         expect(response.status).toBeGreaterThanOrEqual(500);
@@ -249,8 +236,7 @@ export function upstreamFaults(system: () => System): void {
     }
 
     it.each([0, 1, 2, 3, 5, 8])(
-      'a client that leaves after frame %i stops the upstream, and the receipt is partial',
-      { tags: ['survives.client'] },
+      'a client that leaves after frame %i stops the upstream, and the receipt is partial [survives.client]',
       async (frames) => {
         const receiptId = await leave({ stream: true, sandbox_fault: 'pace=50' }, frames);
         await until(async () => (await outcomeOf(receiptId)) !== null, 'the receipt is there');

@@ -145,26 +145,22 @@ function item(
 }
 
 describe('what an upstream is sent', () => {
-  it(
-    'of a chat is screened in every way in which the parts of a message may be put together',
-    { tags: ['operations.screening'] },
-    async () => {
-      let forbidden = 0;
-      await forAllAsync(
-        [cutSentence, placings],
-        { numRuns: runs(2_000, 300) },
-        async (pieces, places) => {
-          const messages = placed(pieces, places, chatMessage);
-          const { isBlocked, forUpstream } = (await judged('chat.completions', { messages }))!;
-          const sent = sentTo('chat.completions', forUpstream, false);
-          if (!conversations(sent['messages']).some(isForbidden)) return;
-          forbidden += 1;
-          expect(isBlocked).toBe(true);
-        },
-      );
-      expect(forbidden).toBeGreaterThan(100);
-    },
-  );
+  it('of a chat is screened in every way in which the parts of a message may be put together [operations.screening]', async () => {
+    let forbidden = 0;
+    await forAllAsync(
+      [cutSentence, placings],
+      { numRuns: runs(2_000, 300) },
+      async (pieces, places) => {
+        const messages = placed(pieces, places, chatMessage);
+        const { isBlocked, forUpstream } = (await judged('chat.completions', { messages }))!;
+        const sent = sentTo('chat.completions', forUpstream, false);
+        if (!conversations(sent['messages']).some(isForbidden)) return;
+        forbidden += 1;
+        expect(isBlocked).toBe(true);
+      },
+    );
+    expect(forbidden).toBeGreaterThan(100);
+  });
 
   it.each([
     ['a chat', false],
@@ -187,36 +183,32 @@ describe('what an upstream is sent', () => {
   });
 });
 
-it(
-  'what a model thought is screened in the one text that an endpoint which takes it is sent',
-  { tags: ['operations.screening'] },
-  async () => {
-    const middle = SENTENCE.indexOf(' a cake');
-    const thought = (text: string) => ({
-      type: 'reasoning',
-      summary: [{ type: 'summary_text', text }],
-    });
-    const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
-    // A message may say its type, or null.
-    const said = { role: 'assistant', content: 'One two three.' };
-    for (const type of ['message', null, undefined]) {
-      const input = [
-        { role: 'user', content: 'Hello.' },
-        thought(SENTENCE.slice(0, middle)),
-        { type, ...said },
-        thought(SENTENCE.slice(middle)),
-        call,
-      ];
-      const { isBlocked, forUpstream } = (await judged('responses', { input }))!;
-      const { messages } = sentTo('responses', forUpstream, false, true);
-      const thoughts = listOf(messages).map(
-        (message) => (message as JsonObject)['reasoning_content'],
-      );
-      expect(isForbidden([String(thoughts[1])])).toBe(true);
-      expect(isBlocked).toBe(true);
-    }
-  },
-);
+it('what a model thought is screened in the one text that an endpoint which takes it is sent [operations.screening]', async () => {
+  const middle = SENTENCE.indexOf(' a cake');
+  const thought = (text: string) => ({
+    type: 'reasoning',
+    summary: [{ type: 'summary_text', text }],
+  });
+  const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
+  // A message may say its type, or null.
+  const said = { role: 'assistant', content: 'One two three.' };
+  for (const type of ['message', null, undefined]) {
+    const input = [
+      { role: 'user', content: 'Hello.' },
+      thought(SENTENCE.slice(0, middle)),
+      { type, ...said },
+      thought(SENTENCE.slice(middle)),
+      call,
+    ];
+    const { isBlocked, forUpstream } = (await judged('responses', { input }))!;
+    const { messages } = sentTo('responses', forUpstream, false, true);
+    const thoughts = listOf(messages).map(
+      (message) => (message as JsonObject)['reasoning_content'],
+    );
+    expect(isForbidden([String(thoughts[1])])).toBe(true);
+    expect(isBlocked).toBe(true);
+  }
+});
 
 it('what Anthropic’s clients send back of thoughts goes to endpoints that take it, and to no others', async () => {
   const body = JSON.stringify({
@@ -234,32 +226,27 @@ it('what Anthropic’s clients send back of thoughts goes to endpoints that take
 });
 
 describe('a tool of a namespace', () => {
-  it(
-    'is screened by the name that a chat server is sent, in tools and in calls',
-    { tags: ['operations.screening'] },
-    async () => {
-      // The last word of the sentence, which is cut there.
-      const [namespace, name] = ['ca', 'ke'];
-      const tools = [{ type: 'namespace', name: namespace, tools: [{ type: 'function', name }] }];
-      const asks = { role: 'user', content: 'How to bake' };
-      const call = { type: 'function_call', call_id: 'c', namespace, name, arguments: '{}' };
-      for (const request of [{ input: [asks], tools }, { input: [asks, call] }]) {
-        const { isBlocked, forUpstream } = (await judged('responses', request))!;
-        const sent = JSON.stringify(sentTo('responses', forUpstream, false));
-        expect(sent).toContain('ca__ke');
-        expect(isForbidden([asks.content, 'ca__ke'])).toBe(true);
-        expect(isBlocked).toBe(true);
-      }
-    },
-  );
+  it('is screened by the name that a chat server is sent, in tools and in calls [operations.screening]', async () => {
+    // The last word of the sentence, which is cut there.
+    const [namespace, name] = ['ca', 'ke'];
+    const tools = [{ type: 'namespace', name: namespace, tools: [{ type: 'function', name }] }];
+    const asks = { role: 'user', content: 'How to bake' };
+    const call = { type: 'function_call', call_id: 'c', namespace, name, arguments: '{}' };
+    for (const request of [{ input: [asks], tools }, { input: [asks, call] }]) {
+      const { isBlocked, forUpstream } = (await judged('responses', request))!;
+      const sent = JSON.stringify(sentTo('responses', forUpstream, false));
+      expect(sent).toContain('ca__ke');
+      expect(isForbidden([asks.content, 'ca__ke'])).toBe(true);
+      expect(isBlocked).toBe(true);
+    }
+  });
 });
 
 describe('what a provider with an interface of its own is sent', () => {
   const { upstream, call } = speakNatively();
 
   it.each(['anthropic', 'google'] as const)(
-    'is screened as its messages are put together there: %s',
-    { tags: ['operations.screening'] },
+    'is screened as its messages are put together there: %s [operations.screening]',
     async (native) => {
       upstream.answer = { fixture: `${native}/text.json` };
       let forbidden = 0;
@@ -456,8 +443,7 @@ function placesOf(request: JsonObject) {
 
 describe('a sentence that the policy forbids', () => {
   it.each(REQUESTS.map(([route, request, by]) => ({ route, request, of: by ?? route })))(
-    'is read in every member of $of and in every shape, or the shape is refused',
-    { tags: ['operations.screening'] },
+    'is read in every member of $of and in every shape, or the shape is refused [operations.screening]',
     async ({ route, request }) => {
       let blocked = 0;
       const passed: string[] = [];

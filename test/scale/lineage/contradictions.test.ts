@@ -30,33 +30,29 @@ const contradiction = (bytes: Uint8Array, facts: RecordedFacts): string =>
 const ratio = (a: number, b: number): number => (a === b ? 1 : a / b);
 
 describe('nothing in a lineage contradicts what the receipt signs', () => {
-  it(
-    'for any request: every record hashes to its signed digest, every figure is the signed one',
-    { tags: ['evidence.lineage'] },
-    () => {
-      forAll([requests], { numRuns: runs(60) }, (input) => {
-        const bytes = issued(input);
-        const receipt = JSON.parse(Buffer.from(bytes).toString()) as ReceiptDocument;
-        const document = lineage(bytes);
-        const { measurement } = document;
-        const whole = wholeMeasurement(receipt.measurement!, methodologies.derivation);
-        expect(digestIn(document.about.digest)).toBe(sha256(bytes));
-        expect(measurement!.used.map(({ digest, name }) => [digest, name])).toEqual(
-          whole.used.map(({ digest, name }) => [digest, name]),
-        );
-        for (const { digest, record: content } of measurement!.used) {
-          expect(digestOf(content)).toBe(digestIn(digest));
-        }
-        const { constants: _, ...plan } = measurement!.hadPlan;
-        expect(plan).toEqual(whole.hadPlan);
-        const quantities = measurement!.generated.map(({ type: _type, ...quantity }) => quantity);
-        expect(quantities).toEqual(
-          receipt.measurement!.result.map(({ type: _type, ...quantity }) => quantity),
-        );
-        expect(measurement!.dataQuality).toBe(receipt.measurement!.dataQuality);
-      });
-    },
-  );
+  it('for any request: every record hashes to its signed digest, every figure is the signed one [evidence.lineage]', () => {
+    forAll([requests], { numRuns: runs(60) }, (input) => {
+      const bytes = issued(input);
+      const receipt = JSON.parse(Buffer.from(bytes).toString()) as ReceiptDocument;
+      const document = lineage(bytes);
+      const { measurement } = document;
+      const whole = wholeMeasurement(receipt.measurement!, methodologies.derivation);
+      expect(digestIn(document.about.digest)).toBe(sha256(bytes));
+      expect(measurement!.used.map(({ digest, name }) => [digest, name])).toEqual(
+        whole.used.map(({ digest, name }) => [digest, name]),
+      );
+      for (const { digest, record: content } of measurement!.used) {
+        expect(digestOf(content)).toBe(digestIn(digest));
+      }
+      const { constants: _, ...plan } = measurement!.hadPlan;
+      expect(plan).toEqual(whole.hadPlan);
+      const quantities = measurement!.generated.map(({ type: _type, ...quantity }) => quantity);
+      expect(quantities).toEqual(
+        receipt.measurement!.result.map(({ type: _type, ...quantity }) => quantity),
+      );
+      expect(measurement!.dataQuality).toBe(receipt.measurement!.dataQuality);
+    });
+  });
 
   it('for any request: every step follows from what it says it read, and ends in the signed results', () => {
     forAll([requests], { numRuns: runs(60) }, (input) => {

@@ -33,7 +33,7 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
-describe('/livez, /healthz and /startupz', { tags: ['operators.probes'] }, () => {
+describe('/livez, /healthz and /startupz [operators.probes]', () => {
   it('the first two answer without any check; the third is 503 until the process has started', async () => {
     let asked = 0;
     const server = await start({

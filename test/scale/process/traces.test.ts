@@ -137,43 +137,33 @@ describe('the traces of a process', () => {
     return { log, written };
   }
 
-  it(
-    'a collector that answers errors costs spans and one line, and nothing waits for it',
-    { tags: ['metrics.traces'] },
-    async () => {
-      const { log, written } = lines();
-      collector.behaviour = 400;
-      const traces = await open({}, log);
-      for (let i = 0; i < 1_024; i += 1) traces.begin('GET').end();
-      await traces.stop();
-      expect(collector.paths.length).toBeGreaterThan(1);
-      expect(written).toHaveLength(1);
-      expect(JSON.parse(written[0]!)).toMatchObject({ event: 'traces_unsent', spans: 512 });
-      expect(written[0]).toContain('HTTP 400');
-    },
-  );
+  it('a collector that answers errors costs spans and one line, and nothing waits for it [metrics.traces]', async () => {
+    const { log, written } = lines();
+    collector.behaviour = 400;
+    const traces = await open({}, log);
+    for (let i = 0; i < 1_024; i += 1) traces.begin('GET').end();
+    await traces.stop();
+    expect(collector.paths.length).toBeGreaterThan(1);
+    expect(written).toHaveLength(1);
+    expect(JSON.parse(written[0]!)).toMatchObject({ event: 'traces_unsent', spans: 512 });
+    expect(written[0]).toContain('HTTP 400');
+  });
 
-  it(
-    'a collector that hangs holds up no span, takes no more than a bound in memory, and ends the process in time',
-    { tags: ['metrics.traces'] },
-    async () => {
-      const told: { message: string; spans: number }[] = [];
-      const write = (line: string): void => void told.push(JSON.parse(line) as (typeof told)[0]);
-      collector.behaviour = 'hang';
-      const traces = await open({}, pino({}, { write }));
-      for (let i = 0; i < 50_000; i += 1) traces.begin('GET').end();
-      await until(() => collector.hanging > 0);
-      // Resolves by a time-out of its own, not by an answer.
-      await traces.stop();
-      expect(told.map(({ message }) => message)).toContain(
-        'The collector has not answered in time',
-      );
-      // All that was in memory: an export on its way, and those that waited.
-      const kept = told.reduce((sum, { spans }) => sum + spans, 0);
-      expect(kept).toBeGreaterThan(512);
-      expect(kept).toBeLessThanOrEqual(5 * 512);
-    },
-  );
+  it('a collector that hangs holds up no span, takes no more than a bound in memory, and ends the process in time [metrics.traces]', async () => {
+    const told: { message: string; spans: number }[] = [];
+    const write = (line: string): void => void told.push(JSON.parse(line) as (typeof told)[0]);
+    collector.behaviour = 'hang';
+    const traces = await open({}, pino({}, { write }));
+    for (let i = 0; i < 50_000; i += 1) traces.begin('GET').end();
+    await until(() => collector.hanging > 0);
+    // Resolves by a time-out of its own, not by an answer.
+    await traces.stop();
+    expect(told.map(({ message }) => message)).toContain('The collector has not answered in time');
+    // All that was in memory: an export on its way, and those that waited.
+    const kept = told.reduce((sum, { spans }) => sum + spans, 0);
+    expect(kept).toBeGreaterThan(512);
+    expect(kept).toBeLessThanOrEqual(5 * 512);
+  });
 
   it('a collector that is away is one line as well', async () => {
     const { log, written } = lines();

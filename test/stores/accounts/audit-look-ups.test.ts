@@ -16,8 +16,7 @@ it.each([
     0,
   ],
 ] as const)(
-  'entries %s are found without a look at the others of the log',
-  { tags: ['evidence.audit-log'] },
+  'entries %s are found without a look at the others of the log [evidence.audit-log]',
   async (_name, filter, count) => {
     const client = await database.pool.connect();
     try {

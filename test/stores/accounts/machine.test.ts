@@ -121,34 +121,30 @@ async function run(name: ActName, id: string): Promise<Account | Fault> {
 }
 
 describe('the account’s way in the database', () => {
-  it(
-    'agrees with the machine at every step of any sequence of acts, and never offers a key past a gate',
-    { tags: ['accounts.onboarding'] },
-    async () => {
-      const names = Object.keys(ACTS) as ActName[];
-      const way: ActName[] = ['declare', 'vetClear', 'sign', 'vetClear', 'activate'];
-      // Half of the sequences begin far enough for the later states to be seen.
-      const sequence = fc
-        .tuple(fc.nat(way.length), fc.array(fc.constantFrom(...names), { maxLength: 12 }))
-        .map(([begun, rest]) => [...way.slice(0, begun), ...rest]);
-      await forAllAsync([sequence], { numRuns: runs(60, 12) }, async (acts) => {
-        const { id } = await accounts.create(newAccount(), OPERATOR);
-        const model = new Model();
-        for (const name of acts) {
-          const expected = model.apply(name);
-          const result = await run(name, id);
-          if (expected === null) expect(result).toMatchObject({ code: 'invalid_account_state' });
-          const { state } = await accounts.get(id);
-          expect(state).toBe(expected ?? model.state);
-          const issue = keys.issue(id, { name: 'a key' }, OPERATOR);
-          if (state === 'active')
-            await expect(issue).resolves.toMatchObject({ key: { state: 'active' } });
-          else await expect(issue).rejects.toBeInstanceOf(Fault);
-        }
-        for await (const verdict of audit.verify(id)) expect(verdict.fault).toBeNull();
-      });
-    },
-  );
+  it('agrees with the machine at every step of any sequence of acts, and never offers a key past a gate [accounts.onboarding]', async () => {
+    const names = Object.keys(ACTS) as ActName[];
+    const way: ActName[] = ['declare', 'vetClear', 'sign', 'vetClear', 'activate'];
+    // Half of the sequences begin far enough for the later states to be seen.
+    const sequence = fc
+      .tuple(fc.nat(way.length), fc.array(fc.constantFrom(...names), { maxLength: 12 }))
+      .map(([begun, rest]) => [...way.slice(0, begun), ...rest]);
+    await forAllAsync([sequence], { numRuns: runs(60, 12) }, async (acts) => {
+      const { id } = await accounts.create(newAccount(), OPERATOR);
+      const model = new Model();
+      for (const name of acts) {
+        const expected = model.apply(name);
+        const result = await run(name, id);
+        if (expected === null) expect(result).toMatchObject({ code: 'invalid_account_state' });
+        const { state } = await accounts.get(id);
+        expect(state).toBe(expected ?? model.state);
+        const issue = keys.issue(id, { name: 'a key' }, OPERATOR);
+        if (state === 'active')
+          await expect(issue).resolves.toMatchObject({ key: { state: 'active' } });
+        else await expect(issue).rejects.toBeInstanceOf(Fault);
+      }
+      for await (const verdict of audit.verify(id)) expect(verdict.fault).toBeNull();
+    });
+  });
 
   it('draws the same arrows as the machine', async () => {
     const { rows } = await pool.query<{ from_state: string; to_state: string }>(
@@ -201,22 +197,18 @@ describe('the account’s way in the database', () => {
 });
 
 describe('what an account may do', () => {
-  it(
-    'limits are negotiated on enterprise only, and go with the plan',
-    { tags: ['limits.enterprise'] },
-    async () => {
-      const { id } = await activeAccount(registries, 'enterprise');
-      const limits = { requestsPerSecond: 5, burst: 9, requestsPerDay: 100, concurrentStreams: 2 };
-      expect((await accounts.setLimits(id, limits, OPERATOR)).negotiatedLimits).toEqual(limits);
-      await accounts.setPlan(id, 'audit', OPERATOR);
-      await expect(accounts.setLimits(id, limits, OPERATOR)).rejects.toMatchObject({
-        code: 'invalid_plan',
-      });
-      await expect(
-        accounts.setLimits(id, limits, { kind: 'user', id: 'usr_1' }),
-      ).rejects.toBeInstanceOf(Fault);
-    },
-  );
+  it('limits are negotiated on enterprise only, and go with the plan [limits.enterprise]', async () => {
+    const { id } = await activeAccount(registries, 'enterprise');
+    const limits = { requestsPerSecond: 5, burst: 9, requestsPerDay: 100, concurrentStreams: 2 };
+    expect((await accounts.setLimits(id, limits, OPERATOR)).negotiatedLimits).toEqual(limits);
+    await accounts.setPlan(id, 'audit', OPERATOR);
+    await expect(accounts.setLimits(id, limits, OPERATOR)).rejects.toMatchObject({
+      code: 'invalid_plan',
+    });
+    await expect(
+      accounts.setLimits(id, limits, { kind: 'user', id: 'usr_1' }),
+    ).rejects.toBeInstanceOf(Fault);
+  });
 
   it('reviews are decided by operators, who give a reason', async () => {
     const { id } = await accounts.create(newAccount(), OPERATOR);
@@ -266,43 +258,39 @@ describe('what an account may do', () => {
     });
   });
 
-  it(
-    'a review of high risk is approved by two persons who saw the same screening, and rejected by one',
-    { tags: ['accounts.four-eyes'] },
-    async () => {
-      const lists = [{ source: 'un', version: 'ab'.repeat(32) }];
-      const hit = vetting({ lists, outcome: 'hit', reasons: [reason('list_match')] });
-      const referred = async (): Promise<string> => {
-        const { id } = await accounts.create(newAccount(), OPERATOR);
-        await accounts.declare(id, declaration(), OPERATOR);
-        await vettings.record(id, hit);
-        return id;
-      };
-      const id = await referred();
-      const decide = async (decision: 'approved' | 'rejected', actor: Actor, of = id) => {
-        const { vettingId } = (await vettings.openReview(of))!;
-        return vettings.decide(of, { decision, vettingId, actor, note: 'another firm' });
-      };
-      // Of one person a sign-in and the user of their machine would be two.
-      const ofMachine = { kind: 'operator', id: 'os:ada@laptop' } as const;
-      await expect(decide('approved', ofMachine)).rejects.toMatchObject({ code: 'invalid_actor' });
-      expect((await decide('approved', OPERATOR)).state).toBe('in_review');
-      await expect(decide('approved', ofMachine)).rejects.toMatchObject({ code: 'invalid_actor' });
-      expect((await vettings.openReview(id))!.approvals).toMatchObject([
-        { by: OPERATOR.id, note: 'another firm' },
-      ]);
-      await expect(decide('approved', OPERATOR)).rejects.toMatchObject({ code: 'invalid_actor' });
-      // What was seen is no longer what is shown: both look again.
+  it('a review of high risk is approved by two persons who saw the same screening, and rejected by one [accounts.four-eyes]', async () => {
+    const lists = [{ source: 'un', version: 'ab'.repeat(32) }];
+    const hit = vetting({ lists, outcome: 'hit', reasons: [reason('list_match')] });
+    const referred = async (): Promise<string> => {
+      const { id } = await accounts.create(newAccount(), OPERATOR);
+      await accounts.declare(id, declaration(), OPERATOR);
       await vettings.record(id, hit);
-      expect((await vettings.openReview(id))!).toMatchObject({ risk: 'high', approvals: [] });
-      expect((await decide('approved', OTHER_OPERATOR)).state).toBe('in_review');
-      expect((await decide('approved', OPERATOR)).state).toBe('approved');
-      const { items } = await audit.list({ orgId: id, limit: 100, order: 'desc' });
-      expect(items.filter(({ action }) => action === 'review.approved_once')).toHaveLength(2);
-      const other = await referred();
-      expect((await decide('rejected', OPERATOR, other)).state).toBe('rejected');
-    },
-  );
+      return id;
+    };
+    const id = await referred();
+    const decide = async (decision: 'approved' | 'rejected', actor: Actor, of = id) => {
+      const { vettingId } = (await vettings.openReview(of))!;
+      return vettings.decide(of, { decision, vettingId, actor, note: 'another firm' });
+    };
+    // Of one person a sign-in and the user of their machine would be two.
+    const ofMachine = { kind: 'operator', id: 'os:ada@laptop' } as const;
+    await expect(decide('approved', ofMachine)).rejects.toMatchObject({ code: 'invalid_actor' });
+    expect((await decide('approved', OPERATOR)).state).toBe('in_review');
+    await expect(decide('approved', ofMachine)).rejects.toMatchObject({ code: 'invalid_actor' });
+    expect((await vettings.openReview(id))!.approvals).toMatchObject([
+      { by: OPERATOR.id, note: 'another firm' },
+    ]);
+    await expect(decide('approved', OPERATOR)).rejects.toMatchObject({ code: 'invalid_actor' });
+    // What was seen is no longer what is shown: both look again.
+    await vettings.record(id, hit);
+    expect((await vettings.openReview(id))!).toMatchObject({ risk: 'high', approvals: [] });
+    expect((await decide('approved', OTHER_OPERATOR)).state).toBe('in_review');
+    expect((await decide('approved', OPERATOR)).state).toBe('approved');
+    const { items } = await audit.list({ orgId: id, limit: 100, order: 'desc' });
+    expect(items.filter(({ action }) => action === 'review.approved_once')).toHaveLength(2);
+    const other = await referred();
+    expect((await decide('rejected', OPERATOR, other)).state).toBe('rejected');
+  });
 
   it('no account becomes active again or at first that was not screened against the current lists since the contract was recorded', async () => {
     const { id } = await accounts.create(newAccount(), OPERATOR);

@@ -217,61 +217,53 @@ describe('an e-mail', () => {
 });
 
 describe('e-mails about keys', () => {
-  it(
-    'twenty letters an hour are all that one organisation’s keys cause, however many acts there are',
-    { tags: ['limits.every-route'] },
-    async () => {
-      const registries = createRegistries(database.poolAs('docket_api'), clock);
-      const { id } = await activeAccount(createRegistries(database.pool, clock), 'audit');
-      const lettersOf = async () => {
-        const text = `select count(*)::int as n from mail_outbox where org_id = $1 and subject like 'API key%'`;
-        const { rows } = await database.pool.query<{ n: number }>(text, [id]);
-        return rows[0]!.n;
-      };
-      // E-mails to the same reader of the tests before are an hour old.
-      clock.advance(3_600_000);
-      for (let i = 0; i < 25; i += 1) {
-        await registries.keys.issue(id, { name: `key ${i}` }, OPERATOR);
-      }
-      expect(await lettersOf()).toBe(20);
-      clock.advance(3_600_000);
-      await registries.keys.issue(id, { name: 'an hour later' }, OPERATOR);
-      expect(await lettersOf()).toBe(21);
-    },
-  );
+  it('twenty letters an hour are all that one organisation’s keys cause, however many acts there are [limits.every-route]', async () => {
+    const registries = createRegistries(database.poolAs('docket_api'), clock);
+    const { id } = await activeAccount(createRegistries(database.pool, clock), 'audit');
+    const lettersOf = async () => {
+      const text = `select count(*)::int as n from mail_outbox where org_id = $1 and subject like 'API key%'`;
+      const { rows } = await database.pool.query<{ n: number }>(text, [id]);
+      return rows[0]!.n;
+    };
+    // E-mails to the same reader of the tests before are an hour old.
+    clock.advance(3_600_000);
+    for (let i = 0; i < 25; i += 1) {
+      await registries.keys.issue(id, { name: `key ${i}` }, OPERATOR);
+    }
+    expect(await lettersOf()).toBe(20);
+    clock.advance(3_600_000);
+    await registries.keys.issue(id, { name: 'an hour later' }, OPERATOR);
+    expect(await lettersOf()).toBe(21);
+  });
 });
 
 describe('e-mails of a leak', () => {
   const registries = createRegistries(database.pool, clock);
 
-  it(
-    'go to contact and owners once for each key, also where it is reported by a key of a customer whose e-mails of the hour are used up',
-    { tags: ['dashboard.letters'] },
-    async () => {
-      clock.advance(3_600_000);
-      const { id } = await activeAccount(registries, 'audit');
-      const owner = await newPerson(database.pool, [
-        { kind: 'organisation', orgId: id, role: 'owner' },
-      ]);
-      const keys: string[] = [];
-      for (let i = 0; i < 65; i += 1) {
-        const { key } = await registries.keys.issue(id, { name: `key ${i}` }, OPERATOR);
-        keys.push(key.id);
-      }
-      const [own, ...leaked] = keys;
-      const actor: Actor = { kind: 'key', id: own! };
-      for (const key of leaked) {
-        await registries.keys.revoke(id, key, actor, { leaked: true });
-        const again = registries.keys.revoke(id, key, actor, { leaked: true });
-        await expect(again).rejects.toMatchObject({ code: 'key_state_conflict' });
-      }
-      const text = `select recipient, count(*)::int as n from mail_outbox where org_id = $1 and subject like '%leaked' group by 1 order by 1`;
-      const { rows } = await database.pool.query<{ recipient: string; n: number }>(text, [id]);
-      expect(rows).toHaveLength(2);
-      expect(rows).toContainEqual({ recipient: owner.email, n: leaked.length });
-      expect(new Set(rows.map(({ n }) => n))).toEqual(new Set([leaked.length]));
-    },
-  );
+  it('go to contact and owners once for each key, also where it is reported by a key of a customer whose e-mails of the hour are used up [dashboard.letters]', async () => {
+    clock.advance(3_600_000);
+    const { id } = await activeAccount(registries, 'audit');
+    const owner = await newPerson(database.pool, [
+      { kind: 'organisation', orgId: id, role: 'owner' },
+    ]);
+    const keys: string[] = [];
+    for (let i = 0; i < 65; i += 1) {
+      const { key } = await registries.keys.issue(id, { name: `key ${i}` }, OPERATOR);
+      keys.push(key.id);
+    }
+    const [own, ...leaked] = keys;
+    const actor: Actor = { kind: 'key', id: own! };
+    for (const key of leaked) {
+      await registries.keys.revoke(id, key, actor, { leaked: true });
+      const again = registries.keys.revoke(id, key, actor, { leaked: true });
+      await expect(again).rejects.toMatchObject({ code: 'key_state_conflict' });
+    }
+    const text = `select recipient, count(*)::int as n from mail_outbox where org_id = $1 and subject like '%leaked' group by 1 order by 1`;
+    const { rows } = await database.pool.query<{ recipient: string; n: number }>(text, [id]);
+    expect(rows).toHaveLength(2);
+    expect(rows).toContainEqual({ recipient: owner.email, n: leaked.length });
+    expect(new Set(rows.map(({ n }) => n))).toEqual(new Set([leaked.length]));
+  });
 });
 
 describe('e-mails to strangers', () => {
@@ -300,93 +292,81 @@ describe('e-mails to strangers', () => {
     expect((await api.accounts.get(id)).state).toBe('approved');
   }
 
-  it(
-    'come of no organisation before it is approved, and then once to each contact, asking: renames and changes of contacts write no more',
-    { tags: ['dashboard.letters', 'limits.every-route'] },
-    async () => {
-      const domain = 'strangers.example';
-      const { id, actor } = await founded(domain);
-      for (let i = 1; i <= 8; i += 1) {
-        await api.accounts.setNames(id, { name: `Win ${i}`, identifier: null }, actor);
-        await api.accounts.setContacts(id, contactsAt(domain, i), actor);
-      }
-      expect(await writtenTo(domain)).toEqual([]);
-      await api.accounts.setContacts(id, contactsAt(domain), actor);
-      await approve(id, actor);
-      const asked = (await writtenTo(domain)).map(({ recipient }) => recipient);
-      expect(asked).toEqual(['b0@strangers.example', 't0@strangers.example']);
-      for (const written of [domain.toUpperCase(), domain, domain.toUpperCase()]) {
-        await api.accounts.setNames(id, { name: `Win at ${written}`, identifier: null }, actor);
-        await api.accounts.setContacts(id, contactsAt(written), actor);
-      }
-      expect(await writtenTo(domain)).toHaveLength(2);
-      // Others each time: four strangers a day, and to all readers as many as an organisation sends in an hour.
-      for (let i = 0; i < 4; i += 1)
-        await newPerson(database.pool, [{ kind: 'organisation', orgId: id, role: 'owner' }]);
-      for (let i = 1; i <= 25; i += 1) {
-        await api.accounts.setContacts(id, contactsAt(domain, i), actor);
-      }
-      const all = await writtenTo(domain);
-      expect(new Set(all.map(({ recipient }) => recipient)).size).toBe(4);
-      expect(all).toHaveLength(4);
-      const ofOrganisation = 'select from mail_outbox where org_id = $1';
-      expect((await database.pool.query(ofOrganisation, [id])).rowCount).toBe(60);
-    },
-  );
+  it('come of no organisation before it is approved, and then once to each contact, asking: renames and changes of contacts write no more [dashboard.letters, limits.every-route]', async () => {
+    const domain = 'strangers.example';
+    const { id, actor } = await founded(domain);
+    for (let i = 1; i <= 8; i += 1) {
+      await api.accounts.setNames(id, { name: `Win ${i}`, identifier: null }, actor);
+      await api.accounts.setContacts(id, contactsAt(domain, i), actor);
+    }
+    expect(await writtenTo(domain)).toEqual([]);
+    await api.accounts.setContacts(id, contactsAt(domain), actor);
+    await approve(id, actor);
+    const asked = (await writtenTo(domain)).map(({ recipient }) => recipient);
+    expect(asked).toEqual(['b0@strangers.example', 't0@strangers.example']);
+    for (const written of [domain.toUpperCase(), domain, domain.toUpperCase()]) {
+      await api.accounts.setNames(id, { name: `Win at ${written}`, identifier: null }, actor);
+      await api.accounts.setContacts(id, contactsAt(written), actor);
+    }
+    expect(await writtenTo(domain)).toHaveLength(2);
+    // Others each time: four strangers a day, and to all readers as many as an organisation sends in an hour.
+    for (let i = 0; i < 4; i += 1)
+      await newPerson(database.pool, [{ kind: 'organisation', orgId: id, role: 'owner' }]);
+    for (let i = 1; i <= 25; i += 1) {
+      await api.accounts.setContacts(id, contactsAt(domain, i), actor);
+    }
+    const all = await writtenTo(domain);
+    expect(new Set(all.map(({ recipient }) => recipient)).size).toBe(4);
+    expect(all).toHaveLength(4);
+    const ofOrganisation = 'select from mail_outbox where org_id = $1';
+    expect((await database.pool.query(ofOrganisation, [id])).rowCount).toBe(60);
+  });
 
-  it(
-    'a contact that has confirmed by the link of its e-mail is written to; until then the owners read what it would have',
-    { tags: ['dashboard.letters'] },
-    async () => {
-      const domain = 'willing.example';
-      const { id, actor, owner } = await founded(domain);
-      await approve(id, actor);
-      const operator = createRegistries(database.pool, clock);
-      await operator.accounts.sign(id, contract(), OPERATOR);
-      await housekeeping.vettings.record(id, await currentVetting(housekeeping, id));
-      await operator.accounts.activate(id, OPERATOR);
-      const sent = recording();
-      await outbox.sendDue(sent, 1_000);
-      const letterOf = sent.letters.find(({ to }) => to === `t0@${domain}`)!;
-      expect(letterOf.body).not.toMatch(/evil|Click/);
-      const [, token = ''] =
-        /https:\/\/gateway\.example\/dashboard\/contacts\/confirm\?token=([\w-]{43})/.exec(
-          letterOf.body,
-        )!;
-      const toldOf = async (name: string): Promise<string[]> => {
-        await api.keys.issue(id, { name }, actor);
-        const text = `select recipient from mail_outbox where org_id = $1 and subject like '%' || $2 || '%' order by 1`;
-        const { rows } = await database.pool.query<{ recipient: string }>(text, [id, name]);
-        return rows.map(({ recipient }) => recipient);
-      };
-      expect(await toldOf('before it')).toEqual([owner]);
-      expect(await api.accounts.confirmContact('nothing that was sent')).toBe(false);
-      for (let i = 0; i < 2; i += 1) expect(await api.accounts.confirmContact(token)).toBe(true);
-      expect(await toldOf('behind it')).toEqual([`T0@${domain}`]);
-      // What was sent keeps no link that confirms.
-      const kept = 'select from mail_outbox where sent_at is not null and link_path is not null';
-      expect((await database.pool.query(kept)).rowCount).toBe(0);
-    },
-  );
+  it('a contact that has confirmed by the link of its e-mail is written to; until then the owners read what it would have [dashboard.letters]', async () => {
+    const domain = 'willing.example';
+    const { id, actor, owner } = await founded(domain);
+    await approve(id, actor);
+    const operator = createRegistries(database.pool, clock);
+    await operator.accounts.sign(id, contract(), OPERATOR);
+    await housekeeping.vettings.record(id, await currentVetting(housekeeping, id));
+    await operator.accounts.activate(id, OPERATOR);
+    const sent = recording();
+    await outbox.sendDue(sent, 1_000);
+    const letterOf = sent.letters.find(({ to }) => to === `t0@${domain}`)!;
+    expect(letterOf.body).not.toMatch(/evil|Click/);
+    const [, token = ''] =
+      /https:\/\/gateway\.example\/dashboard\/contacts\/confirm\?token=([\w-]{43})/.exec(
+        letterOf.body,
+      )!;
+    const toldOf = async (name: string): Promise<string[]> => {
+      await api.keys.issue(id, { name }, actor);
+      const text = `select recipient from mail_outbox where org_id = $1 and subject like '%' || $2 || '%' order by 1`;
+      const { rows } = await database.pool.query<{ recipient: string }>(text, [id, name]);
+      return rows.map(({ recipient }) => recipient);
+    };
+    expect(await toldOf('before it')).toEqual([owner]);
+    expect(await api.accounts.confirmContact('nothing that was sent')).toBe(false);
+    for (let i = 0; i < 2; i += 1) expect(await api.accounts.confirmContact(token)).toBe(true);
+    expect(await toldOf('behind it')).toEqual([`T0@${domain}`]);
+    // What was sent keeps no link that confirms.
+    const kept = 'select from mail_outbox where sent_at is not null and link_path is not null';
+    expect((await database.pool.query(kept)).rowCount).toBe(0);
+  });
 
-  it(
-    'what the service owes is told beside the bound, and e-mails about a person are not crowded out by those about organisations',
-    { tags: ['dashboard.letters', 'limits.every-route'] },
-    async () => {
-      const to = 'busy@reader.example';
-      const many = async (about?: { orgId?: string; owed?: boolean }): Promise<number> => {
-        let queued = 0;
-        for (let i = 0; i < 40; i += 1) {
-          if (await queueLetter(pool, clock, { ...letter, to }, about)) queued += 1;
-        }
-        return queued;
-      };
-      clock.advance(2 * 3_600_000);
-      expect([await many({ orgId }), await many()]).toEqual([20, 30]);
-      expect(await queueLetter(pool, clock, { ...letter, to: to.toUpperCase() })).toBe(false);
-      expect(await many({ orgId, owed: true })).toBe(40);
-      clock.advance(3_600_000);
-      expect(await queueLetter(pool, clock, { ...letter, to }, { orgId })).toBe(true);
-    },
-  );
+  it('what the service owes is told beside the bound, and e-mails about a person are not crowded out by those about organisations [dashboard.letters, limits.every-route]', async () => {
+    const to = 'busy@reader.example';
+    const many = async (about?: { orgId?: string; owed?: boolean }): Promise<number> => {
+      let queued = 0;
+      for (let i = 0; i < 40; i += 1) {
+        if (await queueLetter(pool, clock, { ...letter, to }, about)) queued += 1;
+      }
+      return queued;
+    };
+    clock.advance(2 * 3_600_000);
+    expect([await many({ orgId }), await many()]).toEqual([20, 30]);
+    expect(await queueLetter(pool, clock, { ...letter, to: to.toUpperCase() })).toBe(false);
+    expect(await many({ orgId, owed: true })).toBe(40);
+    clock.advance(3_600_000);
+    expect(await queueLetter(pool, clock, { ...letter, to }, { orgId })).toBe(true);
+  });
 });

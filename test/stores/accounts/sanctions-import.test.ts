@@ -129,23 +129,19 @@ describe('importing a list', () => {
 });
 
 describe('vetting', () => {
-  it(
-    'approves a harmless applicant and sends a listed one to review, by the job alone',
-    { tags: ['accounts.review'] },
-    async () => {
-      const harmless = await accounts.create(newAccount({ name: 'Harmless Bakery' }), OPERATOR);
-      const listed = await accounts.create(newAccount({ name: 'ZHI Works Ltd' }), OPERATOR);
-      for (const { id } of [harmless, listed]) await accounts.declare(id, declaration(), OPERATOR);
-      await sweep();
-      expect(failures).toEqual([]);
-      expect((await accounts.get(harmless.id)).state).toBe('approved');
-      expect((await accounts.get(listed.id)).state).toBe('in_review');
-      const { items } = await vettings.reviews({ limit: 1, order: 'desc', open: true });
-      const recorded = await vettings.vetting(listed.id, items[0]!.vettingId!);
-      expect(recorded).toMatchObject({ outcome: 'hit', cause: 'onboarding' });
-      expect(recorded?.reasons[0]?.text).toContain('ZHI Works');
-    },
-  );
+  it('approves a harmless applicant and sends a listed one to review, by the job alone [accounts.review]', async () => {
+    const harmless = await accounts.create(newAccount({ name: 'Harmless Bakery' }), OPERATOR);
+    const listed = await accounts.create(newAccount({ name: 'ZHI Works Ltd' }), OPERATOR);
+    for (const { id } of [harmless, listed]) await accounts.declare(id, declaration(), OPERATOR);
+    await sweep();
+    expect(failures).toEqual([]);
+    expect((await accounts.get(harmless.id)).state).toBe('approved');
+    expect((await accounts.get(listed.id)).state).toBe('in_review');
+    const { items } = await vettings.reviews({ limit: 1, order: 'desc', open: true });
+    const recorded = await vettings.vetting(listed.id, items[0]!.vettingId!);
+    expect(recorded).toMatchObject({ outcome: 'hit', cause: 'onboarding' });
+    expect(recorded?.reasons[0]?.text).toContain('ZHI Works');
+  });
 
   it('suspends an active account that a new list names, opens a review, and tells its contacts', async () => {
     const { id } = await activeAccount(registries);

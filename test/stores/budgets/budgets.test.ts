@@ -40,7 +40,7 @@ const acts = async () =>
     .filter(({ action }) => action.startsWith('budget.'))
     .map(({ action, subject }) => `${action} ${subject}`);
 
-describe('budgets', { tags: ['budgets.objects'] }, () => {
+describe('budgets [budgets.objects]', () => {
   it('what is used is what receipts of the period say, of the organisation, of a key, and of a model', async () => {
     const { key } = await registries.keys.issue(orgId, { name: 'Batch' }, OPERATOR);
     const day = 86_400_000;
@@ -106,43 +106,39 @@ describe('budgets', { tags: ['budgets.objects'] }, () => {
     expect(await usedByNow(database.poolAs('docket_api'), asked)).toBe(0.300000000001);
   });
 
-  it(
-    'a budget of a tag counts the requests that have it, in the ledger or on the way there; its tag is declared, and stays so',
-    { tags: ['tags.budgets'] },
-    async () => {
-      const ofTeam = { ...BUDGET, scope: 'tag', target: 'team=a', measure: 'requests' } as const;
-      await expect(budgets.make(orgId, ofTeam, OPERATOR)).rejects.toMatchObject({
-        code: 'invalid_target',
-      });
-      await registries.accounts.setTags(orgId, ['team', 'run'], OPERATOR);
-      for (const target of ['team', 'team=', 'team=a b', '=a', 'user_id=a']) {
-        expect(() => budgets.make(orgId, { ...ofTeam, target }, OPERATOR)).toThrow(
-          expect.objectContaining({ code: 'invalid_target' }),
-        );
-      }
-      const made = await budgets.make(orgId, ofTeam, OPERATOR);
-      await budgets.make(orgId, { ...BUDGET, measure: 'requests' }, OPERATOR);
-      const record = (tags: string[]) =>
-        inferenceRecord({ orgId, requestId: newId('req'), ...(tags.length > 0 && { tags }) });
-      await issueReceipts(pools, signer, [
-        record(['team=a', 'run=1']),
-        record(['team=b']),
-        record(['run=a']),
-        record([]),
-      ]);
-      expect((await budgets.list(orgId)).map(({ used }) => used)).toEqual([1, 4]);
-      await commitReceipts(pools.receipts, signer, [record(['team=a']), record(['team=b'])]);
-      const day = 86_400_000;
-      const since = Math.floor(Date.now() / day) * day;
-      const asked = { orgId, budget: made.id, since, until: since + day };
-      expect(await usedByNow(database.poolAs('docket_api'), asked)).toBe(2);
-      await expect(registries.accounts.setTags(orgId, ['run'], OPERATOR)).rejects.toMatchObject({
-        code: 'invalid_tags',
-      });
-      await budgets.end(orgId, made.id, OPERATOR);
-      expect((await registries.accounts.setTags(orgId, ['run'], OPERATOR)).tags).toEqual(['run']);
-    },
-  );
+  it('a budget of a tag counts the requests that have it, in the ledger or on the way there; its tag is declared, and stays so [tags.budgets]', async () => {
+    const ofTeam = { ...BUDGET, scope: 'tag', target: 'team=a', measure: 'requests' } as const;
+    await expect(budgets.make(orgId, ofTeam, OPERATOR)).rejects.toMatchObject({
+      code: 'invalid_target',
+    });
+    await registries.accounts.setTags(orgId, ['team', 'run'], OPERATOR);
+    for (const target of ['team', 'team=', 'team=a b', '=a', 'user_id=a']) {
+      expect(() => budgets.make(orgId, { ...ofTeam, target }, OPERATOR)).toThrow(
+        expect.objectContaining({ code: 'invalid_target' }),
+      );
+    }
+    const made = await budgets.make(orgId, ofTeam, OPERATOR);
+    await budgets.make(orgId, { ...BUDGET, measure: 'requests' }, OPERATOR);
+    const record = (tags: string[]) =>
+      inferenceRecord({ orgId, requestId: newId('req'), ...(tags.length > 0 && { tags }) });
+    await issueReceipts(pools, signer, [
+      record(['team=a', 'run=1']),
+      record(['team=b']),
+      record(['run=a']),
+      record([]),
+    ]);
+    expect((await budgets.list(orgId)).map(({ used }) => used)).toEqual([1, 4]);
+    await commitReceipts(pools.receipts, signer, [record(['team=a']), record(['team=b'])]);
+    const day = 86_400_000;
+    const since = Math.floor(Date.now() / day) * day;
+    const asked = { orgId, budget: made.id, since, until: since + day };
+    expect(await usedByNow(database.poolAs('docket_api'), asked)).toBe(2);
+    await expect(registries.accounts.setTags(orgId, ['run'], OPERATOR)).rejects.toMatchObject({
+      code: 'invalid_tags',
+    });
+    await budgets.end(orgId, made.id, OPERATOR);
+    expect((await registries.accounts.setTags(orgId, ['run'], OPERATOR)).tags).toEqual(['run']);
+  });
 
   it('each act is in the audit log; a budget of another organisation is as none, and so is its key', async () => {
     const made = await budgets.make(orgId, BUDGET, OPERATOR);
@@ -181,7 +177,7 @@ describe('budgets', { tags: ['budgets.objects'] }, () => {
   });
 });
 
-describe('hard budgets', { tags: ['budgets.hard'] }, () => {
+describe('hard budgets [budgets.hard]', () => {
   it('a key comes with those that its requests may fall under, and processes that hold it are told of each change', async () => {
     const one = await registries.keys.issue(orgId, { name: 'One' }, OPERATOR);
     const two = await registries.keys.issue(orgId, { name: 'Two' }, OPERATOR);

@@ -57,8 +57,8 @@ const letters = async (): Promise<{ recipient: string; subject: string; body: st
     )
   ).rows;
 
-describe('shares of budgets', { tags: ['budgets.told'] }, () => {
-  it('a budget of a tag tells of it by its name', { tags: ['tags.budgets'] }, async () => {
+describe('shares of budgets [budgets.told]', () => {
+  it('a budget of a tag tells of it by its name [tags.budgets]', async () => {
     await registries.accounts.setTags(orgId, ['team'], OPERATOR);
     await budgets.make(orgId, { ...BUDGET, scope: 'tag', target: 'team=a' }, OPERATOR);
     await use(4);

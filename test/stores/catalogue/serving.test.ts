@@ -14,31 +14,27 @@ beforeAll(async () => {
   client = connectTo(url);
 });
 
-it(
-  'the workers of a region are counted together, and one that stops no longer',
-  { tags: ['limits.regions'] },
-  async () => {
-    const watch = watchServing(client, () => {});
-    const [one, two] = [createServingBoard(client, 'w-1'), createServingBoard(client, 'w-2')];
-    await one.publish(new Map([['eu', { slots: 10, perSecond: 2.5 }]]));
-    await two.publish(
-      new Map([
-        ['eu', { slots: 5, perSecond: 0 }],
-        ['us', { slots: 5, perSecond: 1 }],
-      ]),
-    );
-    // What a worker says replaces what it said before.
-    await one.publish(new Map([['eu', { slots: 10, perSecond: 7.5 }]]));
-    expect(Object.fromEntries(await watch.refresh())).toEqual({
-      eu: { slots: 15, perSecond: 7.5 },
-      us: { slots: 5, perSecond: 1 },
-    });
-    await two.publish(new Map());
-    expect([...(await watch.refresh()).keys()]).toEqual(['eu']);
-  },
-);
+it('the workers of a region are counted together, and one that stops no longer [limits.regions]', async () => {
+  const watch = watchServing(client, () => {});
+  const [one, two] = [createServingBoard(client, 'w-1'), createServingBoard(client, 'w-2')];
+  await one.publish(new Map([['eu', { slots: 10, perSecond: 2.5 }]]));
+  await two.publish(
+    new Map([
+      ['eu', { slots: 5, perSecond: 0 }],
+      ['us', { slots: 5, perSecond: 1 }],
+    ]),
+  );
+  // What a worker says replaces what it said before.
+  await one.publish(new Map([['eu', { slots: 10, perSecond: 7.5 }]]));
+  expect(Object.fromEntries(await watch.refresh())).toEqual({
+    eu: { slots: 15, perSecond: 7.5 },
+    us: { slots: 5, perSecond: 1 },
+  });
+  await two.publish(new Map());
+  expect([...(await watch.refresh()).keys()]).toEqual(['eu']);
+});
 
-it('a worker that says nothing for long is not counted', { tags: ['limits.regions'] }, async () => {
+it('a worker that says nothing for long is not counted [limits.regions]', async () => {
   await client.flushall();
   const watch = watchServing(client, () => {});
   await createServingBoard(client, 'w-1').publish(new Map([['eu', { slots: 1, perSecond: 0 }]]));

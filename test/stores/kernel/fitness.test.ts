@@ -27,7 +27,7 @@ async function refusalAt(url: string): Promise<string | undefined> {
   }
 }
 
-describe('a database that no process can work on', { tags: ['survives.unfit-database'] }, () => {
+describe('a database that no process can work on [survives.unfit-database]', () => {
   it.each([
     ['a wrong password', (url: URL) => (url.password = 'wrong'), /password authentication failed/],
     ['a missing database', (url: URL) => (url.pathname = '/not_there'), /Create the database/],

@@ -89,28 +89,24 @@ describe('a pool', () => {
     await again.stop();
   });
 
-  it(
-    'closes a connection that the network has swallowed instead of using it again',
-    { tags: ['survives.database-connection'] },
-    async () => {
-      const hole = await blackHole(new URL(database.url));
-      const url = new URL(database.url);
-      url.port = String(hole.port);
-      const pool = createPool({
-        url: url.href,
-        max: 1,
-        applicationName: 'test',
-        statementTimeoutMs: 200,
-      });
-      const client = await pool.connect();
-      hole.swallow();
-      await expect(client.query('select 1')).rejects.toThrow(/timeout/);
-      hole.close();
-      client.release();
-      expect(pool.totalCount).toBe(0);
-      await pool.end();
-    },
-  );
+  it('closes a connection that the network has swallowed instead of using it again [survives.database-connection]', async () => {
+    const hole = await blackHole(new URL(database.url));
+    const url = new URL(database.url);
+    url.port = String(hole.port);
+    const pool = createPool({
+      url: url.href,
+      max: 1,
+      applicationName: 'test',
+      statementTimeoutMs: 200,
+    });
+    const client = await pool.connect();
+    hole.swallow();
+    await expect(client.query('select 1')).rejects.toThrow(/timeout/);
+    hole.close();
+    client.release();
+    expect(pool.totalCount).toBe(0);
+    await pool.end();
+  });
 });
 
 interface BlackHole {

@@ -37,56 +37,52 @@ function pooled(role?: DatabaseRole, more: { login?: string; statementTimeoutMs?
 }
 
 describe('through a pooler that gives each transaction another connection', () => {
-  it(
-    'receipts are committed, integrated, proven, listed, summed up, examined and packed, and keys looked up',
-    { tags: ['survives.pooler'] },
-    async () => {
-      const directory = mkdtempSync(join(tmpdir(), 'docket-pooled-'));
-      const lab = new PackLab(pooled(), directory);
-      await lab.issue(3);
-      const [degraded] = await lab.issue(1, 'degraded');
-      await lab.integrate();
-      await lab.revise([degraded!]);
-      const [id] = await commitReceipts(pooled('docket_receipts'), lab.signer(), [
-        inferenceRecord({ orgId: ORG }),
-      ]);
-      const size = await lab.integrate();
-      await lab.anchor();
-      expect(size).toBe(6);
+  it('receipts are committed, integrated, proven, listed, summed up, examined and packed, and keys looked up [survives.pooler]', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'docket-pooled-'));
+    const lab = new PackLab(pooled(), directory);
+    await lab.issue(3);
+    const [degraded] = await lab.issue(1, 'degraded');
+    await lab.integrate();
+    await lab.revise([degraded!]);
+    const [id] = await commitReceipts(pooled('docket_receipts'), lab.signer(), [
+      inferenceRecord({ orgId: ORG }),
+    ]);
+    const size = await lab.integrate();
+    await lab.anchor();
+    expect(size).toBe(6);
 
-      const api = pooled('docket_api');
-      const ledger = createLedgerReader(api);
-      expect(await ledger.proof(ORG, id!)).toContain(`\n${size}\n`);
-      const { items } = await ledger.listReceipts({ orgId: ORG, limit: 100, order: 'asc' });
-      expect(items).toHaveLength(size);
-      const { total } = await createUsageReader(api).usage({
-        orgId: ORG,
-        range: { from: Date.now() - 86_400_000, to: Date.now() + 60_000 },
-        groupBy: ['model'],
-      });
-      expect(total.requests).toBe(5);
+    const api = pooled('docket_api');
+    const ledger = createLedgerReader(api);
+    expect(await ledger.proof(ORG, id!)).toContain(`\n${size}\n`);
+    const { items } = await ledger.listReceipts({ orgId: ORG, limit: 100, order: 'asc' });
+    expect(items).toHaveLength(size);
+    const { total } = await createUsageReader(api).usage({
+      orgId: ORG,
+      range: { from: Date.now() - 86_400_000, to: Date.now() + 60_000 },
+      groupBy: ['model'],
+    });
+    expect(total.requests).toBe(5);
 
-      const range = { firstIndex: 0, lastIndex: size - 1, checkpointSize: size };
-      const { sizeBytes } = await lab.pack(join(directory, 'pack.zip'), range);
-      expect(sizeBytes).toBeGreaterThan(0);
-      const findings = await collectFindings(pooled('docket_operator'), {
-        orgId: ORG,
-        signatures: null,
-      });
-      expect(findings.filter(({ severity }) => severity === 'damage')).toEqual([]);
+    const range = { firstIndex: 0, lastIndex: size - 1, checkpointSize: size };
+    const { sizeBytes } = await lab.pack(join(directory, 'pack.zip'), range);
+    expect(sizeBytes).toBeGreaterThan(0);
+    const findings = await collectFindings(pooled('docket_operator'), {
+      orgId: ORG,
+      signatures: null,
+    });
+    expect(findings.filter(({ severity }) => severity === 'damage')).toEqual([]);
 
-      const operator = pooled('docket_operator');
-      const registries = createRegistries(operator);
-      const account = await activeAccount(registries, 'enterprise');
-      const issued = await registries.keys.issue(account.id, { name: 'a' }, OPERATOR);
-      const hash = hashKey(issued.plaintext);
-      // Twice: what the first had prepared would be known to the second.
-      for (let time = 0; time < 2; time += 1) {
-        expect((await createCredentialSource(api).findByHashes([hash])).has(hash)).toBe(true);
-      }
-      expect(proxy.moved()).toBeGreaterThan(20);
-    },
-  );
+    const operator = pooled('docket_operator');
+    const registries = createRegistries(operator);
+    const account = await activeAccount(registries, 'enterprise');
+    const issued = await registries.keys.issue(account.id, { name: 'a' }, OPERATOR);
+    const hash = hashKey(issued.plaintext);
+    // Twice: what the first had prepared would be known to the second.
+    for (let time = 0; time < 2; time += 1) {
+      expect((await createCredentialSource(api).findByHashes([hash])).has(hash)).toBe(true);
+    }
+    expect(proxy.moved()).toBeGreaterThan(20);
+  });
 
   it('a transaction is cancelled that takes too long, and leaves no time-out behind', async () => {
     const hasty = pooled(undefined, { statementTimeoutMs: 200 });
@@ -102,25 +98,19 @@ describe('through a pooler that gives each transaction another connection', () =
     await expect(check()).rejects.toThrow(/acts as docket_purge, .* has to act as docket_ledger/);
   });
 
-  it(
-    'a process that was not told of it is, in one line that says what to set',
-    { tags: ['survives.pooler'] },
-    async () => {
-      const pool = createPool({
-        url: proxy.urlAs('docket_api'),
-        role: 'docket_api',
-        max: 1,
-        applicationName: 'test',
-        statementTimeoutMs: 60_000,
-      });
-      atFileEnd(() => pool.end());
-      const refused: unknown = await databaseCheck(pool, 'select')().catch(
-        (error: unknown) => error,
-      );
-      expect(refused).toBeInstanceOf(DatabaseProblem);
-      expect((refused as Error).message).toMatch(/^[^\n]+ set DATABASE_POOLER=transaction\.$/);
-    },
-  );
+  it('a process that was not told of it is, in one line that says what to set [survives.pooler]', async () => {
+    const pool = createPool({
+      url: proxy.urlAs('docket_api'),
+      role: 'docket_api',
+      max: 1,
+      applicationName: 'test',
+      statementTimeoutMs: 60_000,
+    });
+    atFileEnd(() => pool.end());
+    const refused: unknown = await databaseCheck(pool, 'select')().catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(DatabaseProblem);
+    expect((refused as Error).message).toMatch(/^[^\n]+ set DATABASE_POOLER=transaction\.$/);
+  });
 });
 
 describe('docket doctor', () => {

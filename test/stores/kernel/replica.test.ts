@@ -79,7 +79,7 @@ async function processesOf({ pid }: { pid: number }): Promise<number[]> {
   return [pid, ...rows.map((row) => row.pid)];
 }
 
-describe('a replica that streams', { tags: ['survives.replica'] }, () => {
+describe('a replica that streams [survives.replica]', () => {
   it('is read for lists while it is known to be near, and for nothing before it was looked at', async () => {
     const [receipt] = await lab.issue(1);
     const one = watched(streaming.url);
@@ -90,35 +90,31 @@ describe('a replica that streams', { tags: ['survives.replica'] }, () => {
     expect((await one.listed()).from).toBe('primary');
   });
 
-  it(
-    'that is behind hides no receipt from who asks for it by its id, is read from while that is short, and no longer',
-    { tags: ['survives.replica'] },
-    async () => {
-      const one = watched(streaming.url);
-      await caughtUp(one);
-      const before = await one.listed();
-      await onReplica.query('select pg_wal_replay_pause()');
-      try {
-        const [late] = await lab.issue(1);
-        expect((await one.ledger.receipt(ORG, late!.id))?.id).toBe(late!.id);
-        expect(await one.listed()).toEqual(before);
-        // Its caller goes on from a receipt that the replica does not have yet.
-        const page = { orgId: ORG, limit: 9, order: 'asc', after: late!.id } as const;
-        expect((await one.ledger.listReceipts(page)).items).toEqual([]);
-        expect(one.lastFrom()).toBe('primary');
-        one.pass(BEHIND_MAX_MS + 1);
-        await one.replica.look();
-        expect(one.said.at(-1)).toBe('it is too far behind');
-        const { from, ids } = await one.listed();
-        expect(from).toBe('primary');
-        expect(ids).toContain(late!.id);
-      } finally {
-        await onReplica.query('select pg_wal_replay_resume()');
-      }
-      await caughtUp(one);
-      expect((await one.listed()).from).toBe('replica');
-    },
-  );
+  it('that is behind hides no receipt from who asks for it by its id, is read from while that is short, and no longer [survives.replica]', async () => {
+    const one = watched(streaming.url);
+    await caughtUp(one);
+    const before = await one.listed();
+    await onReplica.query('select pg_wal_replay_pause()');
+    try {
+      const [late] = await lab.issue(1);
+      expect((await one.ledger.receipt(ORG, late!.id))?.id).toBe(late!.id);
+      expect(await one.listed()).toEqual(before);
+      // Its caller goes on from a receipt that the replica does not have yet.
+      const page = { orgId: ORG, limit: 9, order: 'asc', after: late!.id } as const;
+      expect((await one.ledger.listReceipts(page)).items).toEqual([]);
+      expect(one.lastFrom()).toBe('primary');
+      one.pass(BEHIND_MAX_MS + 1);
+      await one.replica.look();
+      expect(one.said.at(-1)).toBe('it is too far behind');
+      const { from, ids } = await one.listed();
+      expect(from).toBe('primary');
+      expect(ids).toContain(late!.id);
+    } finally {
+      await onReplica.query('select pg_wal_replay_resume()');
+    }
+    await caughtUp(one);
+    expect((await one.listed()).from).toBe('replica');
+  });
 
   it('gives a pack what lies below its checkpoint only once it has that checkpoint', async () => {
     const one = watched(streaming.url);
@@ -160,31 +156,27 @@ describe('a replica that streams', { tags: ['survives.replica'] }, () => {
     expect((await one.listed()).from).toBe('primary');
   });
 
-  it(
-    'that hangs or dies costs who reads from it one attempt, and others nothing',
-    { tags: ['survives.replica'] },
-    async () => {
-      const one = watched(streaming.url);
-      await caughtUp(one);
-      const stopped = await processesOf(streaming);
-      for (const pid of stopped) process.kill(pid, 'SIGSTOP');
-      try {
-        const waits = one.listed();
-        void one.replica.look();
-        expect((await waits).from).toBe('primary');
-        expect(one.said.at(-1)).toBe('it gives no answer');
-        expect((await one.listed()).from).toBe('primary');
-      } finally {
-        for (const pid of stopped) process.kill(pid, 'SIGCONT');
-      }
-      await caughtUp(one);
-      expect((await one.listed()).from).toBe('replica');
-      streaming.kill();
-      await streaming.exited;
-      const { from, ids } = await one.listed();
-      expect(from).toBe('primary');
-      expect(ids.length).toBeGreaterThan(1);
-      expect(one.said.at(-1)).not.toBe('used');
-    },
-  );
+  it('that hangs or dies costs who reads from it one attempt, and others nothing [survives.replica]', async () => {
+    const one = watched(streaming.url);
+    await caughtUp(one);
+    const stopped = await processesOf(streaming);
+    for (const pid of stopped) process.kill(pid, 'SIGSTOP');
+    try {
+      const waits = one.listed();
+      void one.replica.look();
+      expect((await waits).from).toBe('primary');
+      expect(one.said.at(-1)).toBe('it gives no answer');
+      expect((await one.listed()).from).toBe('primary');
+    } finally {
+      for (const pid of stopped) process.kill(pid, 'SIGCONT');
+    }
+    await caughtUp(one);
+    expect((await one.listed()).from).toBe('replica');
+    streaming.kill();
+    await streaming.exited;
+    const { from, ids } = await one.listed();
+    expect(from).toBe('primary');
+    expect(ids.length).toBeGreaterThan(1);
+    expect(one.said.at(-1)).not.toBe('used');
+  });
 });

@@ -32,7 +32,7 @@ async function asking(ask: (redis: Redis) => Promise<void>): Promise<void> {
   }
 }
 
-describe('a store is away', { tags: ['errors.store'] }, () => {
+describe('a store is away [errors.store]', () => {
   it('where nothing listens, and where PostgreSQL cancels, ends or refuses a connection', async () => {
     const { url, pool } = database;
     const away = new URL(url);

@@ -32,7 +32,7 @@ async function* everyKey(orgId: string, order: 'asc' | 'desc'): AsyncGenerator<s
 }
 
 describe('a key in the database', () => {
-  it('never stores the plaintext, only its SHA-256', { tags: ['keys.shown-once'] }, async () => {
+  it('never stores the plaintext, only its SHA-256 [keys.shown-once]', async () => {
     const { id } = await activeAccount(operator);
     const { plaintext } = await api.keys.issue(id, { name: 'a' }, OPERATOR);
     const { rows: tables } = await database.pool.query<{ name: string }>(
@@ -48,43 +48,34 @@ describe('a key in the database', () => {
     expect((await api.keys.findByHash(hashKey(plaintext)))?.orgId).toBe(id);
   });
 
-  it(
-    'a rotation keeps lineage, scopes and limits, and leaves the predecessor active',
-    { tags: ['keys.successor'] },
-    async () => {
-      const { id } = await activeAccount(operator);
-      const limit = { requestsPerSecond: 7, burst: 9 };
-      const first = await api.keys.issue(
-        id,
-        { name: 'prod', scopes: ['service:export'], limit },
-        OPERATOR,
-      );
-      const second = await api.keys.rotate(id, first.key.id, {}, OPERATOR);
-      const third = await api.keys.rotate(
-        id,
-        second.key.id,
-        { scopes: ['service:read'] },
-        OPERATOR,
-      );
-      expect(second.key).toMatchObject({
-        name: 'prod',
-        scopes: ['service:export'],
-        limit,
-        lineageId: first.key.id,
-        predecessorId: first.key.id,
-      });
-      expect(third.key).toMatchObject({
-        scopes: ['service:read'],
-        lineageId: first.key.id,
-        predecessorId: second.key.id,
-      });
-      expect((await api.keys.get(id, first.key.id)).state).toBe('active');
-      await api.keys.revoke(id, first.key.id, OPERATOR);
-      await expect(api.keys.rotate(id, first.key.id, {}, OPERATOR)).rejects.toMatchObject({
-        code: 'key_state_conflict',
-      });
-    },
-  );
+  it('a rotation keeps lineage, scopes and limits, and leaves the predecessor active [keys.successor]', async () => {
+    const { id } = await activeAccount(operator);
+    const limit = { requestsPerSecond: 7, burst: 9 };
+    const first = await api.keys.issue(
+      id,
+      { name: 'prod', scopes: ['service:export'], limit },
+      OPERATOR,
+    );
+    const second = await api.keys.rotate(id, first.key.id, {}, OPERATOR);
+    const third = await api.keys.rotate(id, second.key.id, { scopes: ['service:read'] }, OPERATOR);
+    expect(second.key).toMatchObject({
+      name: 'prod',
+      scopes: ['service:export'],
+      limit,
+      lineageId: first.key.id,
+      predecessorId: first.key.id,
+    });
+    expect(third.key).toMatchObject({
+      scopes: ['service:read'],
+      lineageId: first.key.id,
+      predecessorId: second.key.id,
+    });
+    expect((await api.keys.get(id, first.key.id)).state).toBe('active');
+    await api.keys.revoke(id, first.key.id, OPERATOR);
+    await expect(api.keys.rotate(id, first.key.id, {}, OPERATOR)).rejects.toMatchObject({
+      code: 'key_state_conflict',
+    });
+  });
 
   it('another organisation’s key is a key that does not exist', async () => {
     const mine = await activeAccount(operator);
@@ -100,51 +91,43 @@ describe('a key in the database', () => {
     }
   });
 
-  it(
-    'a key revokes others, not itself, and makes and restores no administrators',
-    { tags: ['scopes.no-escalation'] },
-    async () => {
-      const { id } = await activeAccount(operator);
-      const admin = await api.keys.issue(id, { name: 'admin', scopes: ['admin:keys'] }, OPERATOR);
-      const other = await api.keys.issue(id, { name: 'other', scopes: ['admin:keys'] }, OPERATOR);
-      const actor: Actor = { kind: 'key', id: admin.key.id };
-      await expect(api.keys.revoke(id, admin.key.id, actor)).rejects.toMatchObject({
-        code: 'invalid_key',
-      });
-      await expect(api.keys.rotate(id, admin.key.id, {}, actor)).rejects.toMatchObject({
-        code: 'invalid_scope',
-      });
-      await api.keys.revoke(id, other.key.id, actor, { reason: 'left the company' });
-      await expect(api.keys.restore(id, other.key.id, actor)).rejects.toMatchObject({
-        code: 'invalid_scope',
-      });
-      expect((await api.keys.restore(id, other.key.id, OPERATOR)).state).toBe('active');
-    },
-  );
+  it('a key revokes others, not itself, and makes and restores no administrators [scopes.no-escalation]', async () => {
+    const { id } = await activeAccount(operator);
+    const admin = await api.keys.issue(id, { name: 'admin', scopes: ['admin:keys'] }, OPERATOR);
+    const other = await api.keys.issue(id, { name: 'other', scopes: ['admin:keys'] }, OPERATOR);
+    const actor: Actor = { kind: 'key', id: admin.key.id };
+    await expect(api.keys.revoke(id, admin.key.id, actor)).rejects.toMatchObject({
+      code: 'invalid_key',
+    });
+    await expect(api.keys.rotate(id, admin.key.id, {}, actor)).rejects.toMatchObject({
+      code: 'invalid_scope',
+    });
+    await api.keys.revoke(id, other.key.id, actor, { reason: 'left the company' });
+    await expect(api.keys.restore(id, other.key.id, actor)).rejects.toMatchObject({
+      code: 'invalid_scope',
+    });
+    expect((await api.keys.restore(id, other.key.id, OPERATOR)).state).toBe('active');
+  });
 
-  it(
-    'a playground that begins while its person is taken out does not begin',
-    { tags: ['dashboard.playground'] },
-    async () => {
-      const { id } = await activeAccount(operator);
-      const person = await newPerson(database.pool, [
-        { kind: 'organisation', orgId: id, role: 'member' },
-      ]);
-      const actor: Actor = { kind: 'user', id: person.id, allowedBy: { member: 'member' } };
-      const removing = await database.pool.connect();
-      try {
-        await removing.query('begin');
-        await removing.query('delete from persons.membership where org_id = $1', [id]);
-        const begun = api.keys.playground(id, person, actor).catch((error: unknown) => error);
-        await until(() => waitsForLock(database.pool));
-        await removing.query('commit');
-        expect(await begun).toBeInstanceOf(AllowanceLost);
-      } finally {
-        removing.release();
-      }
-      expect(await api.keys.playgrounds(id)).toEqual([]);
-    },
-  );
+  it('a playground that begins while its person is taken out does not begin [dashboard.playground]', async () => {
+    const { id } = await activeAccount(operator);
+    const person = await newPerson(database.pool, [
+      { kind: 'organisation', orgId: id, role: 'member' },
+    ]);
+    const actor: Actor = { kind: 'user', id: person.id, allowedBy: { member: 'member' } };
+    const removing = await database.pool.connect();
+    try {
+      await removing.query('begin');
+      await removing.query('delete from persons.membership where org_id = $1', [id]);
+      const begun = api.keys.playground(id, person, actor).catch((error: unknown) => error);
+      await until(() => waitsForLock(database.pool));
+      await removing.query('commit');
+      expect(await begun).toBeInstanceOf(AllowanceLost);
+    } finally {
+      removing.release();
+    }
+    expect(await api.keys.playgrounds(id)).toEqual([]);
+  });
 
   it('pages through keys by id without gaps or repeats', async () => {
     const { id } = await activeAccount(operator);
@@ -158,26 +141,22 @@ describe('a key in the database', () => {
     expect(backwards).toEqual(ids.toReversed());
   });
 
-  it(
-    'cannot be moved by SQL outside its arrows, nor be deleted before a revocation',
-    { tags: ['keys.no-other-arrows'] },
-    async () => {
-      const { id } = await activeAccount(operator);
-      const { key } = await api.keys.issue(id, { name: 'a' }, OPERATOR);
-      const sql = (text: string) => database.pool.query(text, [key.id]);
-      await expect(sql('delete from api_key where id = $1')).rejects.toThrow('only a revoked key');
-      await sql(`update api_key set state = 'expired' where id = $1`);
-      await expect(sql(`update api_key set state = 'active' where id = $1`)).rejects.toThrow(
-        'cannot go from',
-      );
-      await expect(
-        sql(`update api_key set state = 'revoked', revoked_at = now() where id = $1`),
-      ).rejects.toThrow('cannot go from');
-      await expect(
-        sql(`update api_key set hash = decode(repeat('00', 32), 'hex') where id = $1`),
-      ).rejects.toThrow('never changes');
-    },
-  );
+  it('cannot be moved by SQL outside its arrows, nor be deleted before a revocation [keys.no-other-arrows]', async () => {
+    const { id } = await activeAccount(operator);
+    const { key } = await api.keys.issue(id, { name: 'a' }, OPERATOR);
+    const sql = (text: string) => database.pool.query(text, [key.id]);
+    await expect(sql('delete from api_key where id = $1')).rejects.toThrow('only a revoked key');
+    await sql(`update api_key set state = 'expired' where id = $1`);
+    await expect(sql(`update api_key set state = 'active' where id = $1`)).rejects.toThrow(
+      'cannot go from',
+    );
+    await expect(
+      sql(`update api_key set state = 'revoked', revoked_at = now() where id = $1`),
+    ).rejects.toThrow('cannot go from');
+    await expect(
+      sql(`update api_key set hash = decode(repeat('00', 32), 'hex') where id = $1`),
+    ).rejects.toThrow('never changes');
+  });
 });
 
 describe('acts that race', () => {
@@ -207,7 +186,7 @@ describe('acts that race', () => {
 });
 
 describe('an act of a key that waits while the key is revoked as leaked', () => {
-  it.each(['issues none', 'restores none'])('%s', { tags: ['keys.revoked'] }, async (what) => {
+  it.each(['issues none', 'restores none'])('%s [keys.revoked]', async (what) => {
     const { id } = await activeAccount(operator);
     const issued = await api.keys.issue(id, { name: 'admin', scopes: ['admin:keys'] }, OPERATOR);
     const other = await api.keys.issue(id, { name: 'other' }, OPERATOR);
@@ -235,56 +214,47 @@ describe('an act of a key that waits while the key is revoked as leaked', () => 
 });
 
 describe('the purge', () => {
-  it(
-    'leaves a key to be restored for 89 days and deletes it after 90; the audit log keeps its story',
-    { tags: ['keys.ninety-days'] },
-    async () => {
-      const clock = movableClock();
-      const admin = createRegistries(database.poolAs('docket_operator'), clock);
-      const purge = createRegistries(database.poolAs('docket_purge'), clock);
-      const { id } = await activeAccount(admin);
-      const kept = await admin.keys.issue(id, { name: 'kept' }, OPERATOR);
-      const gone = await admin.keys.issue(id, { name: 'gone' }, OPERATOR);
-      await admin.keys.revoke(id, kept.key.id, OPERATOR, { reason: 'a mistake' });
-      const support: Actor = { ...OPERATOR, ticket: 'T-4711' };
-      await admin.keys.revoke(id, gone.key.id, support, {
-        reason: `${gone.plaintext} stood in a log`,
-        leaked: true,
-      });
+  it('leaves a key to be restored for 89 days and deletes it after 90; the audit log keeps its story [keys.ninety-days]', async () => {
+    const clock = movableClock();
+    const admin = createRegistries(database.poolAs('docket_operator'), clock);
+    const purge = createRegistries(database.poolAs('docket_purge'), clock);
+    const { id } = await activeAccount(admin);
+    const kept = await admin.keys.issue(id, { name: 'kept' }, OPERATOR);
+    const gone = await admin.keys.issue(id, { name: 'gone' }, OPERATOR);
+    await admin.keys.revoke(id, kept.key.id, OPERATOR, { reason: 'a mistake' });
+    const support: Actor = { ...OPERATOR, ticket: 'T-4711' };
+    await admin.keys.revoke(id, gone.key.id, support, {
+      reason: `${gone.plaintext} stood in a log`,
+      leaked: true,
+    });
 
-      clock.advance(89 * DAY_MS);
-      expect(await purge.deadlines.purgeDue(100)).toBe(0);
-      expect((await admin.keys.restore(id, kept.key.id, OPERATOR)).state).toBe('active');
+    clock.advance(89 * DAY_MS);
+    expect(await purge.deadlines.purgeDue(100)).toBe(0);
+    expect((await admin.keys.restore(id, kept.key.id, OPERATOR)).state).toBe('active');
 
-      clock.advance(DAY_MS);
-      await expect(admin.keys.restore(id, gone.key.id, OPERATOR)).rejects.toMatchObject({
-        code: 'key_state_conflict',
-      });
-      // Twice at the same time, and once more.
-      await Promise.all([purge.deadlines.purgeDue(100), purge.deadlines.purgeDue(100)]);
-      expect(await purge.deadlines.purgeDue(100)).toBe(0);
-      expect(await admin.keys.findByHash(hashKey(gone.plaintext))).toBeNull();
-      expect((await admin.keys.get(id, kept.key.id)).state).toBe('active');
+    clock.advance(DAY_MS);
+    await expect(admin.keys.restore(id, gone.key.id, OPERATOR)).rejects.toMatchObject({
+      code: 'key_state_conflict',
+    });
+    // Twice at the same time, and once more.
+    await Promise.all([purge.deadlines.purgeDue(100), purge.deadlines.purgeDue(100)]);
+    expect(await purge.deadlines.purgeDue(100)).toBe(0);
+    expect(await admin.keys.findByHash(hashKey(gone.plaintext))).toBeNull();
+    expect((await admin.keys.get(id, kept.key.id)).state).toBe('active');
 
-      const story = await admin.audit.list({ orgId: id, limit: 100, order: 'asc' });
-      const ofGone = story.items.filter((entry) => entry.subject === gone.key.id);
-      expect(
-        ofGone.map(({ action, actorKind, actorId, reason }) => [
-          action,
-          actorKind,
-          actorId,
-          reason,
-        ]),
-      ).toEqual([
-        ['key.issued', 'operator', 'ada', null],
-        ['key.revoked', 'operator', 'ada', `${gone.plaintext.slice(0, 8)} stood in a log`],
-        ['key.purged', 'system', 'key-purge', null],
-      ]);
-      expect(JSON.parse(ofGone[1]!.details)).toMatchObject({ ticket: 'T-4711' });
-      expect(JSON.stringify(story.items)).not.toContain(hashKey(gone.plaintext));
-      for await (const verdict of admin.audit.verify(id)) expect(verdict.fault).toBeNull();
-    },
-  );
+    const story = await admin.audit.list({ orgId: id, limit: 100, order: 'asc' });
+    const ofGone = story.items.filter((entry) => entry.subject === gone.key.id);
+    expect(
+      ofGone.map(({ action, actorKind, actorId, reason }) => [action, actorKind, actorId, reason]),
+    ).toEqual([
+      ['key.issued', 'operator', 'ada', null],
+      ['key.revoked', 'operator', 'ada', `${gone.plaintext.slice(0, 8)} stood in a log`],
+      ['key.purged', 'system', 'key-purge', null],
+    ]);
+    expect(JSON.parse(ofGone[1]!.details)).toMatchObject({ ticket: 'T-4711' });
+    expect(JSON.stringify(story.items)).not.toContain(hashKey(gone.plaintext));
+    for await (const verdict of admin.audit.verify(id)) expect(verdict.fault).toBeNull();
+  });
 });
 
 describe('expiry', () => {
@@ -443,36 +413,32 @@ describe('a credential', () => {
 });
 
 describe('an organisation that has had very many keys', () => {
-  it(
-    'is given another, is shown the successor of one and searches, with a look at ten thousand at most',
-    { tags: ['keys.successor'] },
-    async () => {
-      const { id } = await activeAccount(operator);
-      const first = await api.keys.issue(id, { name: 'first of all' }, OPERATOR);
-      const client = await database.pool.connect();
-      try {
-        // A key that is made revoked was none.
-        await client.query(`set session_replication_role = replica`);
-        await client.query(
-          `insert into api_key (id, org_id, name, hash, head, tail, scopes, state, lineage_id, created_at, revoked_at)
+  it('is given another, is shown the successor of one and searches, with a look at ten thousand at most [keys.successor]', async () => {
+    const { id } = await activeAccount(operator);
+    const first = await api.keys.issue(id, { name: 'first of all' }, OPERATOR);
+    const client = await database.pool.connect();
+    try {
+      // A key that is made revoked was none.
+      await client.query(`set session_replication_role = replica`);
+      await client.query(
+        `insert into api_key (id, org_id, name, hash, head, tail, scopes, state, lineage_id, created_at, revoked_at)
            select 'key_z' || lpad(i::text, 25, '0'), $1, 'old', sha256(convert_to($1 || i, 'UTF8')), 'dkt_abcd', 'wxyz', '{inference:read}',
              'revoked', 'key_z' || lpad(i::text, 25, '0'), now(), now() from generate_series(1, $2::int) i`,
-          [id, SEARCHED_MAX],
-        );
-        await client.query(`set session_replication_role = origin; analyze api_key`);
-      } finally {
-        client.release();
-      }
-      const search = (name: string) => api.keys.search(id, { name, limit: 3 });
-      expect(await search('old')).toHaveLength(3);
-      expect(await search('first of')).toEqual([]);
-      const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(
-        `explain select id from api_key where org_id = $1 and predecessor_id = $2 and state = 'active' order by id desc limit 1`,
-        [id, first.key.id],
+        [id, SEARCHED_MAX],
       );
-      expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('api_key_active');
-      const next = await api.keys.rotate(id, first.key.id, {}, OPERATOR);
-      expect((await api.keys.successor(id, first.key.id))?.id).toBe(next.key.id);
-    },
-  );
+      await client.query(`set session_replication_role = origin; analyze api_key`);
+    } finally {
+      client.release();
+    }
+    const search = (name: string) => api.keys.search(id, { name, limit: 3 });
+    expect(await search('old')).toHaveLength(3);
+    expect(await search('first of')).toEqual([]);
+    const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(
+      `explain select id from api_key where org_id = $1 and predecessor_id = $2 and state = 'active' order by id desc limit 1`,
+      [id, first.key.id],
+    );
+    expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('api_key_active');
+    const next = await api.keys.rotate(id, first.key.id, {}, OPERATOR);
+    expect((await api.keys.successor(id, first.key.id))?.id).toBe(next.key.id);
+  });
 });

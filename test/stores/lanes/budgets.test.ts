@@ -88,7 +88,7 @@ async function end(entryId: string, settled: { counter: string; holder: string; 
   return write.written;
 }
 
-describe('hard budgets in admission', { tags: ['budgets.hard'] }, () => {
+describe('hard budgets in admission [budgets.hard]', () => {
   it(
     'any order of admissions, ends and failures admits no more than the limit but for what running requests exceed their part',
     { timeout: 60_000 },

@@ -99,32 +99,28 @@ describe('a lane', () => {
     expect(seen).toEqual(['0', '1', '2', '3', '4']);
   });
 
-  it(
-    'a dead worker’s entries go to a living one, with the number of the delivery',
-    { tags: ['survives.inference-worker'] },
-    async () => {
-      await client.set(aliveKey('dead'), '1', 'PX', 60_000);
-      const first: Delivery[] = [];
-      const dying = consume('dead', 10, (entries) => first.push(...entries));
-      await dying.consumer.start();
-      await put('one');
-      await put('two');
-      await until(() => first.length === 2);
-      await dying.consumer.stop();
+  it('a dead worker’s entries go to a living one, with the number of the delivery [survives.inference-worker]', async () => {
+    await client.set(aliveKey('dead'), '1', 'PX', 60_000);
+    const first: Delivery[] = [];
+    const dying = consume('dead', 10, (entries) => first.push(...entries));
+    await dying.consumer.start();
+    await put('one');
+    await put('two');
+    await until(() => first.length === 2);
+    await dying.consumer.stop();
 
-      const second: Delivery[] = [];
-      const living = consume('living', 10, (entries) => second.push(...entries));
-      await living.consumer.start();
-      await client.del(aliveKey('dead'));
-      await until(() => second.length === 2);
-      expect(second.map(({ texts, number }) => [texts[0], number])).toEqual([
-        ['one', 2],
-        ['two', 2],
-      ]);
-      expect(first.every(({ number }) => number === 1)).toBe(true);
-      await until(async () => !(await names()).includes('dead'));
-    },
-  );
+    const second: Delivery[] = [];
+    const living = consume('living', 10, (entries) => second.push(...entries));
+    await living.consumer.start();
+    await client.del(aliveKey('dead'));
+    await until(() => second.length === 2);
+    expect(second.map(({ texts, number }) => [texts[0], number])).toEqual([
+      ['one', 2],
+      ['two', 2],
+    ]);
+    expect(first.every(({ number }) => number === 1)).toBe(true);
+    await until(async () => !(await names()).includes('dead'));
+  });
 
   it('a worker of batches takes fewer entries where each holds several texts', async () => {
     for (let i = 0; i < 30; i += 1) await client.xadd(LANE, '*', 'e', 'a', 'e', 'b', 'e', 'c');
@@ -186,48 +182,40 @@ describe('a lane', () => {
     expect(stolen).toEqual([]);
   });
 
-  it(
-    'a worker that was silent itself leaves the entries of a silent one alone until it may judge',
-    { tags: ['survives.stalled-together'] },
-    async () => {
-      await deliverTo(client, { lane: LANE, consumer: 'silent' });
-      await client.set(aliveKey('w2'), '1', 'PX', 60_000);
-      let asked = 0;
-      let mayJudge = false;
-      const taken: Delivery[] = [];
-      const { consumer } = consume(
-        'w2',
-        10,
-        (entries) => taken.push(...entries),
-        () => {
-          asked += 1;
-          return mayJudge;
-        },
-      );
-      await consumer.start();
-      await until(() => asked >= 2);
-      expect(taken).toEqual([]);
-      mayJudge = true;
-      await until(() => taken.length === 1);
-      expect(taken[0]).toMatchObject({ number: 2, consumer: 'w2' });
-    },
-  );
+  it('a worker that was silent itself leaves the entries of a silent one alone until it may judge [survives.stalled-together]', async () => {
+    await deliverTo(client, { lane: LANE, consumer: 'silent' });
+    await client.set(aliveKey('w2'), '1', 'PX', 60_000);
+    let asked = 0;
+    let mayJudge = false;
+    const taken: Delivery[] = [];
+    const { consumer } = consume(
+      'w2',
+      10,
+      (entries) => taken.push(...entries),
+      () => {
+        asked += 1;
+        return mayJudge;
+      },
+    );
+    await consumer.start();
+    await until(() => asked >= 2);
+    expect(taken).toEqual([]);
+    mayJudge = true;
+    await until(() => taken.length === 1);
+    expect(taken[0]).toMatchObject({ number: 2, consumer: 'w2' });
+  });
 
-  it(
-    'a lane works again after the server has forgotten everything',
-    { tags: ['survives.empty-redis'] },
-    async () => {
-      const seen: string[] = [];
-      const { consumer } = consume('w1', 10, (entries) =>
-        seen.push(...entries.flatMap(({ texts }) => texts)),
-      );
-      await consumer.start();
-      await client.flushall();
-      await put('after');
-      await until(() => seen.length > 0);
-      expect(seen).toEqual(['after']);
-    },
-  );
+  it('a lane works again after the server has forgotten everything [survives.empty-redis]', async () => {
+    const seen: string[] = [];
+    const { consumer } = consume('w1', 10, (entries) =>
+      seen.push(...entries.flatMap(({ texts }) => texts)),
+    );
+    await consumer.start();
+    await client.flushall();
+    await put('after');
+    await until(() => seen.length > 0);
+    expect(seen).toEqual(['after']);
+  });
 });
 
 async function names(): Promise<string[]> {
@@ -265,25 +253,21 @@ describe('an inbox', () => {
     expect(await client.xlen(inboxKey('p1'))).toBeLessThanOrEqual(2);
   });
 
-  it(
-    'an inbox survives a lost connection without losing or repeating a message',
-    { tags: ['survives.redis-connection'] },
-    async () => {
-      const { inbox, messages } = received('p2');
-      const liveness = new Liveness(client, 'p2', { lastRead: () => '0-0' });
-      await liveness.start();
-      open.push(() => liveness.stop());
-      inbox.start();
-      const outbox = new Outbox(client, testSeals(), fail);
-      for (let i = 0; i < 50; i += 1) {
-        outbox.send('p2', reply(i));
-        await outbox.flushed();
-        if (i % 10 === 5) await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-      }
-      await until(() => messages.length >= 50);
-      expect(messages.map(([id]) => id)).toEqual(Array.from({ length: 50 }, (_, i) => String(i)));
-    },
-  );
+  it('an inbox survives a lost connection without losing or repeating a message [survives.redis-connection]', async () => {
+    const { inbox, messages } = received('p2');
+    const liveness = new Liveness(client, 'p2', { lastRead: () => '0-0' });
+    await liveness.start();
+    open.push(() => liveness.stop());
+    inbox.start();
+    const outbox = new Outbox(client, testSeals(), fail);
+    for (let i = 0; i < 50; i += 1) {
+      outbox.send('p2', reply(i));
+      await outbox.flushed();
+      if (i % 10 === 5) await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    }
+    await until(() => messages.length >= 50);
+    expect(messages.map(([id]) => id)).toEqual(Array.from({ length: 50 }, (_, i) => String(i)));
+  });
 
   it('the inbox of a process that is gone is not made again by a reply', async () => {
     const outbox = new Outbox(client, testSeals(), fail);
@@ -351,44 +335,40 @@ describe('an outbox', () => {
     expect(await client.xlen(LANE)).toBe(0);
   });
 
-  it(
-    'an outbox writes nothing for a delivery whose entry another worker has taken over, also when it wakes much later',
-    { tags: ['survives.stopped-worker'] },
-    async () => {
-      await client.xadd(inboxKey('p'), '*', 'm', 'greeting');
-      const asleep = await held();
-      const awake = await takeOver(client, asleep, 'other');
-      const outbox = new Outbox(client, testSeals(), fail);
-      const end = (delivery: Delivery, text: string): Promise<Holding> => {
-        const write = outbox.asHolder(delivery);
-        write.send('p', reply(delivery.number));
-        write.command('XADD', '{s0}:lane:receipts', '*', 'e', text);
-        write.command('SET', '{s0}:answer', text);
-        write.done();
-        return write.written;
-      };
-      const inboxOf = async () => (await client.xrange(inboxKey('p'), '-', '+')).slice(1);
-      const before = await client.xpending(LANE, CONSUMER_GROUP);
-      expect(await end(asleep, 'first')).toBe('taken');
-      expect(await client.exists('{s0}:lane:receipts', '{s0}:answer')).toBe(0);
-      expect(await inboxOf()).toEqual([]);
-      expect(await client.xpending(LANE, CONSUMER_GROUP)).toEqual(before);
-      // Both in one write of the outbox: each for itself.
-      expect(await Promise.all([end(asleep, 'first'), end(awake, 'second')])).toEqual([
-        'taken',
-        'held',
-      ]);
-      expect(await client.get('{s0}:answer')).toBe('second');
-      expect(await client.xlen('{s0}:lane:receipts')).toBe(1);
-      expect(toldIn(await inboxOf())).toEqual([reply(2)]);
-      expect(await end(asleep, 'first')).toBe('gone');
-      // The same worker, delivered the same entry again because it had lost the first delivery.
-      const lost = await held();
-      await takeOver(client, lost, lost.consumer);
-      expect(await end(lost, 'third')).toBe('taken');
-      expect(await client.xlen('{s0}:lane:receipts')).toBe(1);
-    },
-  );
+  it('an outbox writes nothing for a delivery whose entry another worker has taken over, also when it wakes much later [survives.stopped-worker]', async () => {
+    await client.xadd(inboxKey('p'), '*', 'm', 'greeting');
+    const asleep = await held();
+    const awake = await takeOver(client, asleep, 'other');
+    const outbox = new Outbox(client, testSeals(), fail);
+    const end = (delivery: Delivery, text: string): Promise<Holding> => {
+      const write = outbox.asHolder(delivery);
+      write.send('p', reply(delivery.number));
+      write.command('XADD', '{s0}:lane:receipts', '*', 'e', text);
+      write.command('SET', '{s0}:answer', text);
+      write.done();
+      return write.written;
+    };
+    const inboxOf = async () => (await client.xrange(inboxKey('p'), '-', '+')).slice(1);
+    const before = await client.xpending(LANE, CONSUMER_GROUP);
+    expect(await end(asleep, 'first')).toBe('taken');
+    expect(await client.exists('{s0}:lane:receipts', '{s0}:answer')).toBe(0);
+    expect(await inboxOf()).toEqual([]);
+    expect(await client.xpending(LANE, CONSUMER_GROUP)).toEqual(before);
+    // Both in one write of the outbox: each for itself.
+    expect(await Promise.all([end(asleep, 'first'), end(awake, 'second')])).toEqual([
+      'taken',
+      'held',
+    ]);
+    expect(await client.get('{s0}:answer')).toBe('second');
+    expect(await client.xlen('{s0}:lane:receipts')).toBe(1);
+    expect(toldIn(await inboxOf())).toEqual([reply(2)]);
+    expect(await end(asleep, 'first')).toBe('gone');
+    // The same worker, delivered the same entry again because it had lost the first delivery.
+    const lost = await held();
+    await takeOver(client, lost, lost.consumer);
+    expect(await end(lost, 'third')).toBe('taken');
+    expect(await client.xlen('{s0}:lane:receipts')).toBe(1);
+  });
 
   it('what a turn hands over travels in one entry, and where many wait, each record has its own', async () => {
     const lane = receiptsLane(0);
@@ -458,25 +438,21 @@ describe('an outbox', () => {
     );
   });
 
-  it(
-    'an outbox writes what it holds once Redis is back',
-    { tags: ['survives.redis-connection'] },
-    async () => {
-      const other = await startTestRedis();
-      const patient = connectTo(other.url);
-      open.push(() => patient.disconnect());
-      await patient.ping();
-      const port = Number(new URL(other.url).port);
-      await other.stop();
-      const errors: unknown[] = [];
-      const outbox = new Outbox(patient, testSeals(), (error) => errors.push(error));
-      outbox.send('p', reply(0));
-      await startTestRedis({ port });
-      await patient.xadd(inboxKey('p'), '*', 'm', 'greeting');
-      await outbox.flushed();
-      expect(await patient.xlen(inboxKey('p'))).toBeGreaterThan(0);
-    },
-  );
+  it('an outbox writes what it holds once Redis is back [survives.redis-connection]', async () => {
+    const other = await startTestRedis();
+    const patient = connectTo(other.url);
+    open.push(() => patient.disconnect());
+    await patient.ping();
+    const port = Number(new URL(other.url).port);
+    await other.stop();
+    const errors: unknown[] = [];
+    const outbox = new Outbox(patient, testSeals(), (error) => errors.push(error));
+    outbox.send('p', reply(0));
+    await startTestRedis({ port });
+    await patient.xadd(inboxKey('p'), '*', 'm', 'greeting');
+    await outbox.flushed();
+    expect(await patient.xlen(inboxKey('p'))).toBeGreaterThan(0);
+  });
 });
 
 describe('slots', () => {

@@ -157,72 +157,64 @@ describe('replies without Redis', () => {
     expect(await inInbox()).toBe(1);
   });
 
-  it(
-    'frames that stand beside a note are not sent where another worker has the entry',
-    { tags: ['survives.stopped-worker'] },
-    async () => {
-      const { processId, heard } = await apiProcess();
+  it('frames that stand beside a note are not sent where another worker has the entry [survives.stopped-worker]', async () => {
+    const { processId, heard } = await apiProcess();
+    const { outbox } = worker();
+    await until(() => outbox.channelTo(processId) !== undefined);
+    const delivery = await deliverTo(client, { lane: LANE, consumer: 'w' });
+    await takeOver(client, delivery, 'other');
+    const note = outbox.asHolder(delivery);
+    note.send(processId, frames('a', 1), 'one', outbox.channelTo(processId));
+    expect(await note.written).toBe('taken');
+    await outbox.settled();
+    expect(heard.replies).toEqual([]);
+  });
+
+  it('however often connections are cut, each client gets all of its stream, in order and once [survives.reply-connection]', async () => {
+    const scenario = fc.record({
+      streams: fc.integer({ min: 1, max: 8 }),
+      turns: fc.array(fc.array(fc.nat(7), { minLength: 1, maxLength: 12 }), { maxLength: 12 }),
+      cutAt: fc.nat(12),
+    });
+    const play = async ({
+      streams,
+      turns,
+      cutAt,
+    }: {
+      streams: number;
+      turns: number[][];
+      cutAt: number;
+    }): Promise<void> => {
+      const { processId, heard, stopListening } = await apiProcess();
       const { outbox } = worker();
       await until(() => outbox.channelTo(processId) !== undefined);
-      const delivery = await deliverTo(client, { lane: LANE, consumer: 'w' });
-      await takeOver(client, delivery, 'other');
-      const note = outbox.asHolder(delivery);
-      note.send(processId, frames('a', 1), 'one', outbox.channelTo(processId));
-      expect(await note.written).toBe('taken');
-      await outbox.settled();
-      expect(heard.replies).toEqual([]);
-    },
-  );
-
-  it(
-    'however often connections are cut, each client gets all of its stream, in order and once',
-    { tags: ['survives.reply-connection'] },
-    async () => {
-      const scenario = fc.record({
-        streams: fc.integer({ min: 1, max: 8 }),
-        turns: fc.array(fc.array(fc.nat(7), { minLength: 1, maxLength: 12 }), { maxLength: 12 }),
-        cutAt: fc.nat(12),
-      });
-      const play = async ({
-        streams,
-        turns,
-        cutAt,
-      }: {
-        streams: number;
-        turns: number[][];
-        cutAt: number;
-      }): Promise<void> => {
-        const { processId, heard, stopListening } = await apiProcess();
-        const { outbox } = worker();
-        await until(() => outbox.channelTo(processId) !== undefined);
-        const channel = outbox.channelTo(processId);
-        const sent = new Map<string, string[]>();
-        const say = (nth: number): void => {
-          const id = `req_${nth % streams}`;
-          const own = sent.get(id) ?? [];
-          sent.set(id, own);
-          own.push(`${own.length} `);
-          outbox.send(processId, frames(id, own.length), own.at(-1), channel);
-        };
-        let cut: Promise<void> | undefined;
-        for (const [i, turn] of turns.entries()) {
-          turn.forEach(say);
-          if (i === cutAt) cut = stopListening();
-          else if (i % 2 === 0) await outbox.flushed();
-        }
-        await cut;
-        for (const [id, own] of sent) {
-          const end: Reply = { id, attempt: 1, seq: own.length + 1, kind: 'last' };
-          outbox.send(processId, end, `end of ${id}`);
-          outbox.send(processId, { id, attempt: 1, kind: 'receipt' }, 'the receipt');
-        }
-        await until(() => heard.ends.size === sent.size);
-        for (const [id, own] of sent)
-          expect([heard.text.get(id), heard.ends.get(id)]).toEqual([own.join(''), `end of ${id}`]);
+      const channel = outbox.channelTo(processId);
+      const sent = new Map<string, string[]>();
+      const say = (nth: number): void => {
+        const id = `req_${nth % streams}`;
+        const own = sent.get(id) ?? [];
+        sent.set(id, own);
+        own.push(`${own.length} `);
+        outbox.send(processId, frames(id, own.length), own.at(-1), channel);
       };
-      await forAllAsync([scenario], { numRuns: 12, seed: SEED }, play);
-    },
-  );
+      let cut: Promise<void> | undefined;
+      for (const [i, turn] of turns.entries()) {
+        turn.forEach(say);
+        if (i === cutAt) cut = stopListening();
+        else if (i % 2 === 0) await outbox.flushed();
+      }
+      await cut;
+      for (const [id, own] of sent) {
+        const end: Reply = { id, attempt: 1, seq: own.length + 1, kind: 'last' };
+        outbox.send(processId, end, `end of ${id}`);
+        outbox.send(processId, { id, attempt: 1, kind: 'receipt' }, 'the receipt');
+      }
+      await until(() => heard.ends.size === sent.size);
+      for (const [id, own] of sent)
+        expect([heard.text.get(id), heard.ends.get(id)]).toEqual([own.join(''), `end of ${id}`]);
+    };
+    await forAllAsync([scenario], { numRuns: 12, seed: SEED }, play);
+  });
 
   it('what a worker has said when it stops is with its process, or in its inbox', async () => {
     const { processId, heard, stopListening } = await apiProcess();
@@ -260,69 +252,61 @@ async function standingStill(processId: () => string): Promise<string> {
   return address;
 }
 
-it(
-  'a worker that dies once the end of a stream is written leaves no frame of it untold, where its process stands still',
-  { tags: ['survives.reply-connection'] },
-  async () => {
-    let named = '';
-    const address = await standingStill(() => named);
-    const { processId, heard } = await apiProcess({ address });
-    named = processId;
-    const { outbox } = worker();
-    await until(() => outbox.channelTo(processId) !== undefined);
-    const long = 'a'.repeat(2 ** 20);
-    outbox.send(processId, frames('a', 1), long, outbox.channelTo(processId));
-    const delivery = await deliverTo(client, { lane: LANE, consumer: 'w' });
-    const end = outbox.asHolder(delivery);
-    end.send(processId, { id: 'a', attempt: 1, seq: 2, kind: 'last' }, 'the end');
-    end.send(processId, { id: 'a', attempt: 1, kind: 'receipt' }, 'the receipt');
-    end.done();
-    expect(await end.written).toBe('held');
-    outbox.close();
-    await until(() => heard.ends.has('a'));
-    expect(heard.text.get('a') === long).toBe(true);
-    expect(heard.ends.get('a')).toBe('the end');
-  },
-);
+it('a worker that dies once the end of a stream is written leaves no frame of it untold, where its process stands still [survives.reply-connection]', async () => {
+  let named = '';
+  const address = await standingStill(() => named);
+  const { processId, heard } = await apiProcess({ address });
+  named = processId;
+  const { outbox } = worker();
+  await until(() => outbox.channelTo(processId) !== undefined);
+  const long = 'a'.repeat(2 ** 20);
+  outbox.send(processId, frames('a', 1), long, outbox.channelTo(processId));
+  const delivery = await deliverTo(client, { lane: LANE, consumer: 'w' });
+  const end = outbox.asHolder(delivery);
+  end.send(processId, { id: 'a', attempt: 1, seq: 2, kind: 'last' }, 'the end');
+  end.send(processId, { id: 'a', attempt: 1, kind: 'receipt' }, 'the receipt');
+  end.done();
+  expect(await end.written).toBe('held');
+  outbox.close();
+  await until(() => heard.ends.has('a'));
+  expect(heard.text.get('a') === long).toBe(true);
+  expect(heard.ends.get('a')).toBe('the end');
+});
 
-it(
-  'a worker that dies once it has noted how far a stream is has sent all that the note is of',
-  { tags: ['survives.inference-worker'] },
-  async () => {
-    const { processId, heard } = await apiProcess();
-    let isDead = false;
-    const never = new Promise<never>(() => {});
-    /** What Redis says to a script comes too late for this worker. */
-    const dying = connectTo(server.url);
-    const call = dying.evalsha.bind(dying) as (...args: unknown[]) => Promise<unknown>;
-    const evalsha = (...args: unknown[]): Promise<unknown> =>
-      call(...args).then((said) => (isDead ? never : said));
-    Object.assign(dying, { evalsha });
-    const { outbox } = worker({ redis: dying });
-    await until(() => outbox.channelTo(processId) !== undefined);
-    const delivery = await deliverTo(client, { lane: LANE, consumer: 'w' });
-    const { entry } = admissionRequest({ id: 'a', stream: true, inbox: processId });
-    const replies = new Replies({ outbox, client, seals: testSeals() }, entry, delivery);
-    const upTo = (payloads: number) => (): Relayed => ({
-      payloads,
-      tokens: payloads,
-      digest: 'd',
-      calls: 1,
-      queuedMs: 0,
-    });
-    replies.frames('one ', upTo(1), 1_000);
-    await until(() => heard.text.has('a'));
-    isDead = true;
-    replies.frames('two', upTo(2), 3_000);
-    await until(async () => {
-      const noted = await client.get(begunKey(0, 'a'));
-      return noted !== null && decodeRelayed(noted).payloads === 2;
-    });
-    outbox.close();
-    await until(() => heard.text.get('a') === 'one two');
-    expect(heard.text.get('a')).toBe('one two');
-  },
-);
+it('a worker that dies once it has noted how far a stream is has sent all that the note is of [survives.inference-worker]', async () => {
+  const { processId, heard } = await apiProcess();
+  let isDead = false;
+  const never = new Promise<never>(() => {});
+  /** What Redis says to a script comes too late for this worker. */
+  const dying = connectTo(server.url);
+  const call = dying.evalsha.bind(dying) as (...args: unknown[]) => Promise<unknown>;
+  const evalsha = (...args: unknown[]): Promise<unknown> =>
+    call(...args).then((said) => (isDead ? never : said));
+  Object.assign(dying, { evalsha });
+  const { outbox } = worker({ redis: dying });
+  await until(() => outbox.channelTo(processId) !== undefined);
+  const delivery = await deliverTo(client, { lane: LANE, consumer: 'w' });
+  const { entry } = admissionRequest({ id: 'a', stream: true, inbox: processId });
+  const replies = new Replies({ outbox, client, seals: testSeals() }, entry, delivery);
+  const upTo = (payloads: number) => (): Relayed => ({
+    payloads,
+    tokens: payloads,
+    digest: 'd',
+    calls: 1,
+    queuedMs: 0,
+  });
+  replies.frames('one ', upTo(1), 1_000);
+  await until(() => heard.text.has('a'));
+  isDead = true;
+  replies.frames('two', upTo(2), 3_000);
+  await until(async () => {
+    const noted = await client.get(begunKey(0, 'a'));
+    return noted !== null && decodeRelayed(noted).payloads === 2;
+  });
+  outbox.close();
+  await until(() => heard.text.get('a') === 'one two');
+  expect(heard.text.get('a')).toBe('one two');
+});
 
 describe('a connection for replies', () => {
   const byInbox = async (outbox: Outbox, processId: string, heard: Heard): Promise<void> => {

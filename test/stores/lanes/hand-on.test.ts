@@ -27,7 +27,7 @@ const lengths = () => Promise.all([WEST, NORTH].map((lane) => client.xlen(lane))
 const holds = () => Promise.all([HELD_WEST!, HELD_NORTH!].map((key) => client.zcard(key)));
 
 describe('handing a request on to another region', () => {
-  it('moves entry, body and place together', { tags: ['operations.region-failover'] }, async () => {
+  it('moves entry, body and place together [operations.region-failover]', async () => {
     const one = await handing();
     const handed = await handOn(one);
     const [[id, [, text]]] = (await client.xrange(NORTH, '-', '+')) as [[string, string[]]];
@@ -45,22 +45,18 @@ describe('handing a request on to another region', () => {
     expect(await lengths()).toEqual([0, 1]);
   });
 
-  it(
-    'leaves it where it is when the other region, or the part of it that one organisation may fill, is full, and when another worker holds it',
-    { tags: ['operations.region-failover'] },
-    async () => {
-      const one = await handing();
-      await client.xadd(NORTH, '*', 'e', 'another');
-      expect(await handOn({ ...one, room: { region: 1, org: 10 } })).toBe('full');
-      await client.zadd(HELD_NORTH!, Date.now() + 60_000, 'another');
-      expect(await handOn({ ...one, room: { region: 10, org: 1 } })).toBe('full');
-      const delivery = { ...one.delivery, number: 2 };
-      expect(await handOn({ ...one, delivery })).toBe('taken');
-      expect([await lengths(), await holds()]).toEqual([
-        [1, 1],
-        [1, 1],
-      ]);
-      expect(await placeOfMoved(client, entry)).toBe(null);
-    },
-  );
+  it('leaves it where it is when the other region, or the part of it that one organisation may fill, is full, and when another worker holds it [operations.region-failover]', async () => {
+    const one = await handing();
+    await client.xadd(NORTH, '*', 'e', 'another');
+    expect(await handOn({ ...one, room: { region: 1, org: 10 } })).toBe('full');
+    await client.zadd(HELD_NORTH!, Date.now() + 60_000, 'another');
+    expect(await handOn({ ...one, room: { region: 10, org: 1 } })).toBe('full');
+    const delivery = { ...one.delivery, number: 2 };
+    expect(await handOn({ ...one, delivery })).toBe('taken');
+    expect([await lengths(), await holds()]).toEqual([
+      [1, 1],
+      [1, 1],
+    ]);
+    expect(await placeOfMoved(client, entry)).toBe(null);
+  });
 });

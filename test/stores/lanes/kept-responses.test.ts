@@ -38,7 +38,7 @@ const leftMinutes = async (): Promise<number[]> => {
   return rows.map(({ left }) => left);
 };
 
-describe('a conversation that is kept', { tags: ['responses.kept'] }, () => {
+describe('a conversation that is kept [responses.kept]', () => {
   beforeEach(async () => {
     await keep('resp_1');
     await keep('resp_2', 'resp_1');
@@ -111,7 +111,7 @@ describe('a conversation that is kept', { tags: ['responses.kept'] }, () => {
   });
 });
 
-describe('the responses that items are of', { tags: ['responses.references'] }, () => {
+describe('the responses that items are of [responses.references]', () => {
   const keepWith = (id: string, items: string[], orgId = org) =>
     kept.keep({ orgId, id, previous: null, sealed: Buffer.from(id), items }, BOUNDS.turnsMax);
   const found = async (
@@ -158,7 +158,7 @@ describe('the responses that items are of', { tags: ['responses.references'] }, 
   });
 });
 
-describe('an organisation that has nothing kept', { tags: ['responses.kept-choice'] }, () => {
+describe('an organisation that has nothing kept [responses.kept-choice]', () => {
   it('has none left from the moment that it says so, and a response that was on its way is not kept after it', async () => {
     await keep('resp_1');
     const { promise: told, resolve: tell } = Promise.withResolvers<void>();

@@ -60,52 +60,48 @@ async function outcome(outbox: Outbox, delivery: Delivery, claim: string): Promi
   return write.written;
 }
 
-it(
-  'on a cluster a delivery whose entry another worker has taken over writes nothing, neither where the entry is nor to an inbox',
-  { tags: ['survives.stopped-worker'] },
-  async () => {
-    await client.xadd(inboxKey('api'), '*', 'hello', '1');
-    const told = (): Promise<number> => client.xlen(inboxKey('api'));
-    const outbox = new Outbox(client, testSeals(), (error) => {
-      throw error;
-    });
-    const { takeOver } = defineLaneScripts(client);
-    for (const shard of SHARDS) {
-      const lane = inferenceLane(shard, 'eu-west');
-      const claim = `{s${shard}}:claim`;
-      const stopped = await deliverTo(client as Redis, { lane, consumer: 'stopped' });
-      const reap = (): Promise<unknown> =>
-        takeOver({
-          lane,
-          group: CONSUMER_GROUP,
-          from: 'stopped',
-          to: 'reaper',
-          moreArguments: [stopped.entryId, 1],
-        });
-      expect(await reap()).toHaveLength(1);
-      // A race with a second reaper has one winner.
-      expect(await reap()).toEqual([]);
-      const before = await told();
-      expect(await outcome(outbox, stopped, claim)).toBe('taken');
-      expect([await client.get(claim), await client.xlen(receiptsLane(shard))]).toEqual([null, 0]);
-      expect(await told()).toBe(before);
+it('on a cluster a delivery whose entry another worker has taken over writes nothing, neither where the entry is nor to an inbox [survives.stopped-worker]', async () => {
+  await client.xadd(inboxKey('api'), '*', 'hello', '1');
+  const told = (): Promise<number> => client.xlen(inboxKey('api'));
+  const outbox = new Outbox(client, testSeals(), (error) => {
+    throw error;
+  });
+  const { takeOver } = defineLaneScripts(client);
+  for (const shard of SHARDS) {
+    const lane = inferenceLane(shard, 'eu-west');
+    const claim = `{s${shard}}:claim`;
+    const stopped = await deliverTo(client as Redis, { lane, consumer: 'stopped' });
+    const reap = (): Promise<unknown> =>
+      takeOver({
+        lane,
+        group: CONSUMER_GROUP,
+        from: 'stopped',
+        to: 'reaper',
+        moreArguments: [stopped.entryId, 1],
+      });
+    expect(await reap()).toHaveLength(1);
+    // A race with a second reaper has one winner.
+    expect(await reap()).toEqual([]);
+    const before = await told();
+    expect(await outcome(outbox, stopped, claim)).toBe('taken');
+    expect([await client.get(claim), await client.xlen(receiptsLane(shard))]).toEqual([null, 0]);
+    expect(await told()).toBe(before);
 
-      const later = { ...stopped, consumer: 'reaper', number: 2 };
-      expect(await outcome(outbox, later, claim)).toBe('held');
-      expect([await client.get(claim), await client.xlen(receiptsLane(shard))]).toEqual([
-        'reaper',
-        1,
-      ]);
-      expect(await told()).toBe(before + 1);
-      // It wakes once more, long after.
-      expect(await outcome(outbox, stopped, claim)).toBe('gone');
-      expect([await client.get(claim), await client.xlen(receiptsLane(shard))]).toEqual([
-        'reaper',
-        1,
-      ]);
-    }
-  },
-);
+    const later = { ...stopped, consumer: 'reaper', number: 2 };
+    expect(await outcome(outbox, later, claim)).toBe('held');
+    expect([await client.get(claim), await client.xlen(receiptsLane(shard))]).toEqual([
+      'reaper',
+      1,
+    ]);
+    expect(await told()).toBe(before + 1);
+    // It wakes once more, long after.
+    expect(await outcome(outbox, stopped, claim)).toBe('gone');
+    expect([await client.get(claim), await client.xlen(receiptsLane(shard))]).toEqual([
+      'reaper',
+      1,
+    ]);
+  }
+});
 
 it('on a cluster a claim is freed in the write that ends its request, and who waits for it is told, wherever the inbox is', async () => {
   const inbox = inboxKey('waiting');
@@ -133,8 +129,7 @@ it.each([
   ['an answer', (one: Settlement, text: string) => one.answered(text, true, SPENT)],
   ['the end of a stream', (one: Settlement, text: string) => one.streamed('', text, SPENT)],
 ])(
-  'on a cluster %s is not given out whose worker died before it had written that the request ended: the client gets that of the next delivery, which the receipt is of',
-  { tags: ['survives.inference-worker'] },
+  'on a cluster %s is not given out whose worker died before it had written that the request ended: the client gets that of the next delivery, which the receipt is of [survives.inference-worker]',
   async (what, settle) => {
     const inbox = `api of ${what}`;
     const region = what.replaceAll(' ', '-');
@@ -181,80 +176,72 @@ function killedBefore(
   });
 }
 
-it(
-  'on a cluster a failure is not told whose worker died before it had written that the request ended: it runs again, and its client gets that answer alone',
-  { tags: ['survives.inference-worker'] },
-  async () => {
-    const { exchanges, replies } = await edgeOf('api of a failure');
-    for (const shard of SHARDS) {
-      const { entry } = admissionRequest({ shard, inbox: 'api of a failure', region: 'failing' });
-      const lane = inferenceLane(shard, 'failing');
-      const first = await deliverTo(client as Redis, { lane, consumer: 'dying' });
-      const given = givenBy(exchanges.expect(entry));
-      const { promise: killed, resolve: whenKilled } = Promise.withResolvers<void>();
-      const dying = killedBefore('EVAL', client, whenKilled);
-      void settlementOn(dying, first, entry).failed(FAULT);
-      await killed;
-      const second = await takeEntryOver(client as Redis, first, 'reaper');
-      await settlementOn(client, second, entry).answered('of the reaper', true, SPENT);
-      await until(() => given.length > 0, 'something is given');
-      expect(given).toEqual(['of the reaper', null]);
+it('on a cluster a failure is not told whose worker died before it had written that the request ended: it runs again, and its client gets that answer alone [survives.inference-worker]', async () => {
+  const { exchanges, replies } = await edgeOf('api of a failure');
+  for (const shard of SHARDS) {
+    const { entry } = admissionRequest({ shard, inbox: 'api of a failure', region: 'failing' });
+    const lane = inferenceLane(shard, 'failing');
+    const first = await deliverTo(client as Redis, { lane, consumer: 'dying' });
+    const given = givenBy(exchanges.expect(entry));
+    const { promise: killed, resolve: whenKilled } = Promise.withResolvers<void>();
+    const dying = killedBefore('EVAL', client, whenKilled);
+    void settlementOn(dying, first, entry).failed(FAULT);
+    await killed;
+    const second = await takeEntryOver(client as Redis, first, 'reaper');
+    await settlementOn(client, second, entry).answered('of the reaper', true, SPENT);
+    await until(() => given.length > 0, 'something is given');
+    expect(given).toEqual(['of the reaper', null]);
 
-      const third = await deliverTo(client as Redis, { lane, consumer: 'living' });
-      const other = admissionRequest({ ...entry, id: `${entry.id.slice(0, -1)}F` }).entry;
-      const told = givenBy(exchanges.expect(other));
-      await settlementOn(client, third, other).failed(FAULT);
-      await until(() => told.length > 0, 'the failure is told');
-      expect(told).toEqual([FAULT.code]);
-    }
-    await replies.stop();
-  },
-);
+    const third = await deliverTo(client as Redis, { lane, consumer: 'living' });
+    const other = admissionRequest({ ...entry, id: `${entry.id.slice(0, -1)}F` }).entry;
+    const told = givenBy(exchanges.expect(other));
+    await settlementOn(client, third, other).failed(FAULT);
+    await until(() => told.length > 0, 'the failure is told');
+    expect(told).toEqual([FAULT.code]);
+  }
+  await replies.stop();
+});
 
-it(
-  'on a cluster a request whose worker died when it had handed it on, and had not said so, is found where it is, and answered there once',
-  { tags: ['operations.region-failover', 'survives.inference-worker'] },
-  async () => {
-    const inbox = 'api of one that moves';
-    const { exchanges, replies } = await edgeOf(inbox);
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    onTestFinished(() => void vi.useRealTimers());
-    exchanges.start();
-    for (const shard of SHARDS) {
-      const there = { shard, inbox, region: 'failed', elsewhere: ['taking'] };
-      const claim = idempotencyKey(shard, 'org_a', 'moving');
-      const request = admissionRequest({ ...there, claim }, { fingerprint: 'f' });
-      const { entry } = request;
-      const admissions = admissionsOn(client as Redis);
-      await admissions.admit(request);
-      const lane = inferenceLane(shard, 'failed');
-      const first = await readBy(lane, 'dying');
-      const exchange = exchanges.expect(entry);
-      exchange.admitted(entry, first.entryId);
-      const given = givenBy(exchange);
-      const dying = killedBefore('XADD', client);
-      expect(await settlementOn(dying, first, entry).movedOn('{}', 2)).toBe(true);
-      expect(await client.xlen(lane)).toBe(0);
-      expect((await admissions.admit(request)).verdict).toBe('wait');
+it('on a cluster a request whose worker died when it had handed it on, and had not said so, is found where it is, and answered there once [operations.region-failover, survives.inference-worker]', async () => {
+  const inbox = 'api of one that moves';
+  const { exchanges, replies } = await edgeOf(inbox);
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  exchanges.start();
+  for (const shard of SHARDS) {
+    const there = { shard, inbox, region: 'failed', elsewhere: ['taking'] };
+    const claim = idempotencyKey(shard, 'org_a', 'moving');
+    const request = admissionRequest({ ...there, claim }, { fingerprint: 'f' });
+    const { entry } = request;
+    const admissions = admissionsOn(client as Redis);
+    await admissions.admit(request);
+    const lane = inferenceLane(shard, 'failed');
+    const first = await readBy(lane, 'dying');
+    const exchange = exchanges.expect(entry);
+    exchange.admitted(entry, first.entryId);
+    const given = givenBy(exchange);
+    const dying = killedBefore('XADD', client);
+    expect(await settlementOn(dying, first, entry).movedOn('{}', 2)).toBe(true);
+    expect(await client.xlen(lane)).toBe(0);
+    expect((await admissions.admit(request)).verdict).toBe('wait');
 
-      await until(() => {
-        vi.advanceTimersByTime(WATCH_MS);
-        return exchange.place!.region === 'taking';
-      }, 'it is found');
-      expect(given).toEqual([]);
-      const second = await readBy(inferenceLane(shard, 'taking'), 'living');
-      expect(second.entryId).toBe(exchange.place!.entryId);
-      const { head } = decodeInferenceEntry(second.texts[0]!);
-      await settlementOn(client, second, head).answered('of the other region', true, SPENT);
-      await until(() => given.length > 0, 'something is given');
-      expect(given).toEqual(['of the other region', null]);
-      expect(await client.xlen(receiptsLane(shard))).toBeGreaterThan(0);
-      expect(await client.exists(movedKey(shard, entry.id))).toBe(0);
-    }
-    exchanges.stop();
-    await replies.stop();
-  },
-);
+    await until(() => {
+      vi.advanceTimersByTime(WATCH_MS);
+      return exchange.place!.region === 'taking';
+    }, 'it is found');
+    expect(given).toEqual([]);
+    const second = await readBy(inferenceLane(shard, 'taking'), 'living');
+    expect(second.entryId).toBe(exchange.place!.entryId);
+    const { head } = decodeInferenceEntry(second.texts[0]!);
+    await settlementOn(client, second, head).answered('of the other region', true, SPENT);
+    await until(() => given.length > 0, 'something is given');
+    expect(given).toEqual(['of the other region', null]);
+    expect(await client.xlen(receiptsLane(shard))).toBeGreaterThan(0);
+    expect(await client.exists(movedKey(shard, entry.id))).toBe(0);
+  }
+  exchanges.stop();
+  await replies.stop();
+});
 
 /** The one entry of a lane, as its first delivery. */
 async function readBy(lane: string, consumer: string): Promise<Delivery> {

@@ -90,129 +90,102 @@ async function demoteFirst(): Promise<() => Promise<unknown>> {
 }
 
 describe('the server that a process writes to', () => {
-  it(
-    'a demoted server is left by every connection, for the one that the name leads to, and it is said once',
-    { tags: ['survives.redis-demoted'] },
-    async () => {
-      const { name, changes, server, writer, reader } = await startProcess();
-      await server.write(writer, 'p');
-      await demoteFirst();
-      await expect(server.write(writer, 'p')).rejects.toThrow('READONLY');
-      await expect(server.write(writer, 'p')).rejects.toThrow();
-      expect(changes).toEqual([{ kind: 'lost', why: 'READONLY' }]);
-      name.port = portOf(second.url);
-      await until(() => changes.length === 2, 'it has found the other');
-      expect(changes[1]).toEqual({ kind: 'found' });
-      await server.write(writer, 'p');
-      await until(() => isOn(reader, second), 'the reader has found it too');
-      expect(changes).toHaveLength(2);
-    },
-  );
+  it('a demoted server is left by every connection, for the one that the name leads to, and it is said once [survives.redis-demoted]', async () => {
+    const { name, changes, server, writer, reader } = await startProcess();
+    await server.write(writer, 'p');
+    await demoteFirst();
+    await expect(server.write(writer, 'p')).rejects.toThrow('READONLY');
+    await expect(server.write(writer, 'p')).rejects.toThrow();
+    expect(changes).toEqual([{ kind: 'lost', why: 'READONLY' }]);
+    name.port = portOf(second.url);
+    await until(() => changes.length === 2, 'it has found the other');
+    expect(changes[1]).toEqual({ kind: 'found' });
+    await server.write(writer, 'p');
+    await until(() => isOn(reader, second), 'the reader has found it too');
+    expect(changes).toHaveLength(2);
+  });
 
-  it(
-    'what a connection was told before another one found the server promoted is no second loss',
-    { tags: ['survives.redis-demoted'] },
-    async () => {
-      const { name, changes, server, writer, reader } = await startProcess();
-      const promote = await demoteFirst();
-      name.holds = true;
-      await expect(server.write(writer, 'p')).rejects.toThrow('READONLY');
-      await until(() => name.held.length === 2, 'both ask anew');
-      await until(() => name.held.every(({ text }) => text.includes('role:slave')), 'are answered');
-      name.holds = false;
-      await promote();
-      name.held[0]!.release();
-      await until(() => changes.length === 2, 'one has found it promoted');
-      name.held[1]!.release();
-      await until(
-        () => [writer, reader].every(({ status }) => status === 'ready'),
-        'both are back',
+  it('what a connection was told before another one found the server promoted is no second loss [survives.redis-demoted]', async () => {
+    const { name, changes, server, writer, reader } = await startProcess();
+    const promote = await demoteFirst();
+    name.holds = true;
+    await expect(server.write(writer, 'p')).rejects.toThrow('READONLY');
+    await until(() => name.held.length === 2, 'both ask anew');
+    await until(() => name.held.every(({ text }) => text.includes('role:slave')), 'are answered');
+    name.holds = false;
+    await promote();
+    name.held[0]!.release();
+    await until(() => changes.length === 2, 'one has found it promoted');
+    name.held[1]!.release();
+    await until(() => [writer, reader].every(({ status }) => status === 'ready'), 'both are back');
+    expect(changes.map(({ kind }) => kind)).toEqual(['lost', 'found']);
+    // A word that comes behind is believed, and a server that is lost again within a second is found again.
+    const writes = (): Promise<boolean> =>
+      server.write(writer, 'p').then(
+        () => true,
+        () => false,
       );
-      expect(changes.map(({ kind }) => kind)).toEqual(['lost', 'found']);
-      // A word that comes behind is believed, and a server that is lost again within a second is found again.
-      const writes = (): Promise<boolean> =>
-        server.write(writer, 'p').then(
-          () => true,
-          () => false,
-        );
-      const again = await demoteFirst();
-      await until(async () => !(await writes()), 'it is demoted again');
-      await again();
-      await until(writes, 'it is promoted again');
-      expect(changes.map(({ kind }) => kind)).toEqual(['lost', 'found', 'lost', 'found']);
-    },
-  );
+    const again = await demoteFirst();
+    await until(async () => !(await writes()), 'it is demoted again');
+    await again();
+    await until(writes, 'it is promoted again');
+    expect(changes.map(({ kind }) => kind)).toEqual(['lost', 'found', 'lost', 'found']);
+  });
 
-  it(
-    'connections that were left behind on a server that was replaced are made anew as soon as one has met the other',
-    { tags: ['survives.redis-demoted'] },
-    async () => {
-      const { name, changes, server, writer, reader } = await startProcess();
-      name.port = portOf(second.url);
-      expect([await isOn(writer, first), await isOn(reader, first)]).toEqual([true, true]);
-      writer.disconnect(true);
-      await until(() => isOn(reader, second), 'the reader has followed');
-      expect(await isOn(writer, second)).toBe(true);
-      expect(changes).toEqual([{ kind: 'replaced' }]);
-      await server.write(writer, 'p');
-    },
-  );
+  it('connections that were left behind on a server that was replaced are made anew as soon as one has met the other [survives.redis-demoted]', async () => {
+    const { name, changes, server, writer, reader } = await startProcess();
+    name.port = portOf(second.url);
+    expect([await isOn(writer, first), await isOn(reader, first)]).toEqual([true, true]);
+    writer.disconnect(true);
+    await until(() => isOn(reader, second), 'the reader has followed');
+    expect(await isOn(writer, second)).toBe(true);
+    expect(changes).toEqual([{ kind: 'replaced' }]);
+    await server.write(writer, 'p');
+  });
 
-  it(
-    'the connection of jobs and the copies of it that BullMQ makes follow each other to another server',
-    { tags: ['survives.redis-demoted'] },
-    async () => {
-      const { name, open } = await startProcess();
-      const jobs = open('jobs');
-      const copy = jobs.duplicate({ connectionName: 'copy' });
-      atFileEnd(() => copy.disconnect());
-      await Promise.all([jobs.ping(), copy.ping()]);
-      expect(await copy.client('GETNAME')).toBe('copy');
-      name.port = portOf(second.url);
-      copy.disconnect(true);
-      await until(() => isOn(jobs, second), 'the connection has followed its copy');
-      name.port = portOf(first.url);
-      jobs.disconnect(true);
-      await until(() => isOn(copy, first), 'the copy has followed');
-    },
-  );
+  it('the connection of jobs and the copies of it that BullMQ makes follow each other to another server [survives.redis-demoted]', async () => {
+    const { name, open } = await startProcess();
+    const jobs = open('jobs');
+    const copy = jobs.duplicate({ connectionName: 'copy' });
+    atFileEnd(() => copy.disconnect());
+    await Promise.all([jobs.ping(), copy.ping()]);
+    expect(await copy.client('GETNAME')).toBe('copy');
+    name.port = portOf(second.url);
+    copy.disconnect(true);
+    await until(() => isOn(jobs, second), 'the connection has followed its copy');
+    name.port = portOf(first.url);
+    jobs.disconnect(true);
+    await until(() => isOn(copy, first), 'the copy has followed');
+  });
 
-  it(
-    'a server that is replaced right after it was lost and found is left by every connection',
-    { tags: ['survives.redis-demoted'] },
-    async () => {
-      const { name, changes, server, writer, reader } = await startProcess();
-      const old = connectTo(first.url);
-      await old.replicaof('127.0.0.1', portOf(second.url));
-      await expect(server.write(writer, 'p')).rejects.toThrow('READONLY');
-      await old.replicaof('NO', 'ONE');
-      expect([await isOn(writer, first), await isOn(reader, first)]).toEqual([true, true]);
-      name.port = portOf(second.url);
-      writer.disconnect(true);
-      await until(() => isOn(reader, second), 'the reader has followed');
-      expect(changes.map(({ kind }) => kind)).toEqual(['lost', 'found', 'replaced']);
-    },
-  );
+  it('a server that is replaced right after it was lost and found is left by every connection [survives.redis-demoted]', async () => {
+    const { name, changes, server, writer, reader } = await startProcess();
+    const old = connectTo(first.url);
+    await old.replicaof('127.0.0.1', portOf(second.url));
+    await expect(server.write(writer, 'p')).rejects.toThrow('READONLY');
+    await old.replicaof('NO', 'ONE');
+    expect([await isOn(writer, first), await isOn(reader, first)]).toEqual([true, true]);
+    name.port = portOf(second.url);
+    writer.disconnect(true);
+    await until(() => isOn(reader, second), 'the reader has followed');
+    expect(changes.map(({ kind }) => kind)).toEqual(['lost', 'found', 'replaced']);
+  });
 
-  it(
-    'a server that is a replica when a process starts is not written to until it is promoted',
-    { tags: ['survives.redis-demoted'] },
-    async () => {
-      const promote = await demoteFirst();
-      const changes: ServerChange[] = [];
-      const server = new ServerWatch((change) => changes.push(change));
-      const client = connectRedis({
-        url: first.url,
-        name: 'test',
-        use: 'patient',
-        server,
-      }) as Redis;
-      atFileEnd(() => client.disconnect());
-      await until(() => changes.length === 1, 'it is said');
-      await expect(server.write(client, 'p')).rejects.toThrow('its role is slave');
-      await promote();
-      await client.set('a', '1');
-      expect(changes).toEqual([{ kind: 'lost', why: 'its role is slave' }, { kind: 'found' }]);
-    },
-  );
+  it('a server that is a replica when a process starts is not written to until it is promoted [survives.redis-demoted]', async () => {
+    const promote = await demoteFirst();
+    const changes: ServerChange[] = [];
+    const server = new ServerWatch((change) => changes.push(change));
+    const client = connectRedis({
+      url: first.url,
+      name: 'test',
+      use: 'patient',
+      server,
+    }) as Redis;
+    atFileEnd(() => client.disconnect());
+    await until(() => changes.length === 1, 'it is said');
+    await expect(server.write(client, 'p')).rejects.toThrow('its role is slave');
+    await promote();
+    await client.set('a', '1');
+    expect(changes).toEqual([{ kind: 'lost', why: 'its role is slave' }, { kind: 'found' }]);
+  });
 });

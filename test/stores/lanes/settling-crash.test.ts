@@ -72,8 +72,7 @@ it.each([
   ['is left by its client', (one: Settlement) => one.left(SPENT), 1],
   ['is too large to be kept', (one: Settlement) => one.streamed(null, '{}', SPENT), 1],
 ])(
-  'wherever the worker of a request that %s is killed, a repeated request finds the claim or runs when that one never will again',
-  { tags: ['idempotency.once'] },
+  'wherever the worker of a request that %s is killed, a repeated request finds the claim or runs when that one never will again [idempotency.once]',
   async (_how, end, records) => {
     // The server knows the scripts from here on.
     await settledUntil(Infinity, end);
@@ -93,69 +92,61 @@ it.each([
   },
 );
 
-it(
-  'wherever a worker is killed that hands a request on to another region, the request is in one of the two, holds its claim, and can be found there',
-  { tags: ['operations.region-failover', 'idempotency.once', 'survives.inference-worker'] },
-  async () => {
-    const moveOn = async (one: Settlement): Promise<void> => {
-      expect(await one.movedOn('{}', 2)).toBe(true);
-    };
-    await settledUntil(Infinity, moveOn);
-    const north = inferenceLane(0, 'north');
-    const seen: number[] = [];
-    for (let commands = 0; ; commands += 1) {
-      const how = await settledUntil(commands, moveOn);
-      const there = await client.xrange(north, '-', '+');
-      const moved = there.length;
-      seen.push(moved);
-      const held = [heldKey(0, 'eu-west', 'org_a'), heldKey(0, 'north', 'org_a')];
-      expect(
-        [await client.xlen(LANE), ...(await Promise.all(held.map((key) => client.zcard(key))))],
-        `killed after ${commands} commands`,
-      ).toEqual([1 - moved, 1 - moved, moved]);
-      expect((await admissionsOn(client).admit(send())).verdict).toBe('wait');
-      if (moved === 1) {
-        const [entryId, [, text]] = there[0] as [string, [string, string]];
-        const { head } = decodeInferenceEntry(text);
-        expect(head.before).toEqual({ deliveries: 1, calls: 2 });
-        expect(await placeOfMoved(client, head)).toEqual({ region: 'north', entryId });
-      }
-      if (how === 'ended') break;
+it('wherever a worker is killed that hands a request on to another region, the request is in one of the two, holds its claim, and can be found there [operations.region-failover, idempotency.once, survives.inference-worker]', async () => {
+  const moveOn = async (one: Settlement): Promise<void> => {
+    expect(await one.movedOn('{}', 2)).toBe(true);
+  };
+  await settledUntil(Infinity, moveOn);
+  const north = inferenceLane(0, 'north');
+  const seen: number[] = [];
+  for (let commands = 0; ; commands += 1) {
+    const how = await settledUntil(commands, moveOn);
+    const there = await client.xrange(north, '-', '+');
+    const moved = there.length;
+    seen.push(moved);
+    const held = [heldKey(0, 'eu-west', 'org_a'), heldKey(0, 'north', 'org_a')];
+    expect(
+      [await client.xlen(LANE), ...(await Promise.all(held.map((key) => client.zcard(key))))],
+      `killed after ${commands} commands`,
+    ).toEqual([1 - moved, 1 - moved, moved]);
+    expect((await admissionsOn(client).admit(send())).verdict).toBe('wait');
+    if (moved === 1) {
+      const [entryId, [, text]] = there[0] as [string, [string, string]];
+      const { head } = decodeInferenceEntry(text);
+      expect(head.before).toEqual({ deliveries: 1, calls: 2 });
+      expect(await placeOfMoved(client, head)).toEqual({ region: 'north', entryId });
     }
-    expect(new Set(seen)).toEqual(new Set([0, 1]));
-  },
-);
+    if (how === 'ended') break;
+  }
+  expect(new Set(seen)).toEqual(new Set([0, 1]));
+});
 
-it(
-  'a worker that does not hear that it handed a request on, because the connection broke and the command came twice, fails nothing: it says where the request is',
-  { tags: ['operations.region-failover'] },
-  async () => {
-    const inbox = inboxKey('api-test');
-    const hello = await client.xadd(inbox, '*', CLEAR_FIELD, encodeMessage({ kind: 'hello' }));
-    const repeating = new Proxy(client, {
-      get: (target, name) => {
-        const value: unknown = Reflect.get(target, name, target);
-        if (name !== 'evalsha') return typeof value === 'function' ? value.bind(target) : value;
-        return async (...args: unknown[]): Promise<unknown> => {
-          await Reflect.apply(value as () => unknown, target, args);
-          return Reflect.apply(value as () => unknown, target, args);
-        };
-      },
-    });
-    const { entry } = send();
-    // The server knows the scripts.
-    const delivery = await deliverTo(client, { lane: LANE, consumer: 'w' });
-    const settlement = settlementOn(repeating, delivery, entry);
-    expect(await settlement.movedOn('{}', 2)).toBe(false);
-    await settlement.failed(FAULT);
-    const told = (): Promise<[string, string[]][]> => client.xrange(inbox, `(${hello}`, '+');
-    await until(async () => (await told()).length > 0, 'the api is told');
-    const replies = (await told()).flatMap(([, [, text]]) =>
-      decodeBatch(testSeals(), inbox, text!, (error) => expect.fail(String(error))),
-    );
-    const [there] = await client.xrange(inferenceLane(0, 'north'), '-', '+');
-    expect(replies.map(({ reply }) => reply)).toEqual([
-      { id: entry.id, attempt: 1, kind: 'moved', region: 'north', entryId: there![0] },
-    ]);
-  },
-);
+it('a worker that does not hear that it handed a request on, because the connection broke and the command came twice, fails nothing: it says where the request is [operations.region-failover]', async () => {
+  const inbox = inboxKey('api-test');
+  const hello = await client.xadd(inbox, '*', CLEAR_FIELD, encodeMessage({ kind: 'hello' }));
+  const repeating = new Proxy(client, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (name !== 'evalsha') return typeof value === 'function' ? value.bind(target) : value;
+      return async (...args: unknown[]): Promise<unknown> => {
+        await Reflect.apply(value as () => unknown, target, args);
+        return Reflect.apply(value as () => unknown, target, args);
+      };
+    },
+  });
+  const { entry } = send();
+  // The server knows the scripts.
+  const delivery = await deliverTo(client, { lane: LANE, consumer: 'w' });
+  const settlement = settlementOn(repeating, delivery, entry);
+  expect(await settlement.movedOn('{}', 2)).toBe(false);
+  await settlement.failed(FAULT);
+  const told = (): Promise<[string, string[]][]> => client.xrange(inbox, `(${hello}`, '+');
+  await until(async () => (await told()).length > 0, 'the api is told');
+  const replies = (await told()).flatMap(([, [, text]]) =>
+    decodeBatch(testSeals(), inbox, text!, (error) => expect.fail(String(error))),
+  );
+  const [there] = await client.xrange(inferenceLane(0, 'north'), '-', '+');
+  expect(replies.map(({ reply }) => reply)).toEqual([
+    { id: entry.id, attempt: 1, kind: 'moved', region: 'north', entryId: there![0] },
+  ]);
+});

@@ -130,8 +130,7 @@ describe('fsck of attestations', () => {
     ],
     ['the witness of a cosignature', 'cosignature', `witness = 'other.example'`, /another witness/],
   ])(
-    'fsck names a change of %s, and says what does not fit',
-    { tags: ['evidence.append-only'] },
+    'fsck names a change of %s, and says what does not fit [evidence.append-only]',
     async (_what, kind, change, why) => {
       const table = `anchor_${kind}`;
       const [, second] = await storedTimestamps();

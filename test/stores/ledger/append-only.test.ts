@@ -33,8 +33,7 @@ describe('what was written', () => {
   const TABLES = ['ledger_body', 'ledger_entry', 'ledger_checkpoint', 'receipt_revision'];
 
   it.each(TABLES)(
-    'rows of %s cannot be changed or removed, not even by the owner of the table',
-    { tags: ['evidence.append-only', 'survives.edits'] },
+    'rows of %s cannot be changed or removed, not even by the owner of the table [evidence.append-only, survives.edits]',
     async (table) => {
       const refused = { code: '42501' };
       await expect(

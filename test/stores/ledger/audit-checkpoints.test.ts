@@ -112,30 +112,26 @@ describe('heads of audit logs', () => {
     );
   });
 
-  it(
-    'are not signed for a database that was restored from before what was published',
-    { tags: ['evidence.audit-log'] },
-    async () => {
-      await act('org_a', 5);
-      await publish();
-      // As an older backup has it, and acts went on from there.
-      await tamper(database.pool, `delete from audit_log where org_id = 'org_a' and sequence >= 2`);
-      await tamper(database.pool, 'delete from audit_checkpoint');
-      await tamper(
-        database.pool,
-        `update audit_head h set size = 2, hash = (select hash from audit_log l where l.org_id = h.org_id and l.sequence = 1)`,
-      );
-      await act('org_a');
-      const { signed, halted } = await publish();
-      expect(signed).toEqual([]);
-      expect(halted).toEqual([
-        {
-          orgId: 'audit/org_a',
-          reason: 'its signed head has 5 entries, the audit log 3',
-        },
-      ]);
-    },
-  );
+  it('are not signed for a database that was restored from before what was published [evidence.audit-log]', async () => {
+    await act('org_a', 5);
+    await publish();
+    // As an older backup has it, and acts went on from there.
+    await tamper(database.pool, `delete from audit_log where org_id = 'org_a' and sequence >= 2`);
+    await tamper(database.pool, 'delete from audit_checkpoint');
+    await tamper(
+      database.pool,
+      `update audit_head h set size = 2, hash = (select hash from audit_log l where l.org_id = h.org_id and l.sequence = 1)`,
+    );
+    await act('org_a');
+    const { signed, halted } = await publish();
+    expect(signed).toEqual([]);
+    expect(halted).toEqual([
+      {
+        orgId: 'audit/org_a',
+        reason: 'its signed head has 5 entries, the audit log 3',
+      },
+    ]);
+  });
 
   it('cannot be changed or removed, nor replaced by a smaller one', async () => {
     await act('org_a', 2);
@@ -166,34 +162,30 @@ describe('heads of audit logs', () => {
 });
 
 describe('audit logs in the anchor', () => {
-  it(
-    'an anchor proof leads from the signed head of each audit log to the anchor, beside those of ledgers',
-    { tags: ['evidence.audit-log'] },
-    async () => {
-      const reader = createAnchorReader(database.poolAs('docket_api', 2));
-      await ledgerOf('org_a');
-      await act('org_a', 2);
-      await act('org_b', 1);
-      await publish();
-      expect((await writer.turn(worker)).heads).toMatchObject({ organisations: 3 });
-      const proofs = await Promise.all(
-        ['org_a', 'audit/org_a', 'audit/org_b'].map((log) => reader.proof(log)),
-      );
-      const shown = proofs.map((proof) => checkAnchorProof(proof!));
-      expect(shown.map(({ head }) => [head.origin, head.size])).toEqual([
-        ['gateway.example/log/org_a', 2],
-        ['gateway.example/audit/org_a', 2],
-        ['gateway.example/audit/org_b', 1],
-      ]);
-      expect(new Set(shown.map(({ slot }) => slot)).size).toBe(3);
-      expect(await examine()).toEqual([]);
-      expect((await writer.turn(worker)).heads).toBe(null);
-      await act('org_b');
-      await publish();
-      expect((await writer.turn(worker)).heads).not.toBe(null);
-      expect(await examine()).toEqual([]);
-    },
-  );
+  it('an anchor proof leads from the signed head of each audit log to the anchor, beside those of ledgers [evidence.audit-log]', async () => {
+    const reader = createAnchorReader(database.poolAs('docket_api', 2));
+    await ledgerOf('org_a');
+    await act('org_a', 2);
+    await act('org_b', 1);
+    await publish();
+    expect((await writer.turn(worker)).heads).toMatchObject({ organisations: 3 });
+    const proofs = await Promise.all(
+      ['org_a', 'audit/org_a', 'audit/org_b'].map((log) => reader.proof(log)),
+    );
+    const shown = proofs.map((proof) => checkAnchorProof(proof!));
+    expect(shown.map(({ head }) => [head.origin, head.size])).toEqual([
+      ['gateway.example/log/org_a', 2],
+      ['gateway.example/audit/org_a', 2],
+      ['gateway.example/audit/org_b', 1],
+    ]);
+    expect(new Set(shown.map(({ slot }) => slot)).size).toBe(3);
+    expect(await examine()).toEqual([]);
+    expect((await writer.turn(worker)).heads).toBe(null);
+    await act('org_b');
+    await publish();
+    expect((await writer.turn(worker)).heads).not.toBe(null);
+    expect(await examine()).toEqual([]);
+  });
 });
 
 describe('docket audit verify', () => {

@@ -34,40 +34,36 @@ function publisher(more: Partial<PublisherOptions> = {}): PublisherOptions {
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe('checkpoints', () => {
-  it(
-    'every checkpoint is a prefix of every later one',
-    { tags: ['evidence.contiguous'] },
-    async () => {
-      const options = publisher();
-      const sizes = [1, 2, 3, 7, 64, 255, 256, 257, 400, 600];
-      const notes: string[] = [];
-      let size = 0;
-      for (const next of sizes) {
-        await submitReceipts(receipts, makeReceipts(orgId, next - size));
-        size = next;
-        await integrateAll(ledger);
-        expect((await publishCheckpoints(ledger, options)).signed).toEqual([{ orgId, size }]);
-        notes.push((await reader.checkpoint(orgId))!);
+  it('every checkpoint is a prefix of every later one [evidence.contiguous]', async () => {
+    const options = publisher();
+    const sizes = [1, 2, 3, 7, 64, 255, 256, 257, 400, 600];
+    const notes: string[] = [];
+    let size = 0;
+    for (const next of sizes) {
+      await submitReceipts(receipts, makeReceipts(orgId, next - size));
+      size = next;
+      await integrateAll(ledger);
+      expect((await publishCheckpoints(ledger, options)).signed).toEqual([{ orgId, size }]);
+      notes.push((await reader.checkpoint(orgId))!);
+    }
+    const heads = notes.map((note) => parseCheckpoint(note).checkpoint);
+    expect(heads.map((head) => head.size)).toEqual(sizes);
+    for (const [i, older] of heads.entries()) {
+      for (const newer of heads.slice(i + 1)) {
+        const proof = (await reader.consistency(orgId, older.size, newer.size))!;
+        expect(
+          verifyConsistency({
+            oldSize: older.size,
+            newSize: newer.size,
+            oldRoot: older.root,
+            newRoot: newer.root,
+            proof,
+          }),
+          `${older.size} in ${newer.size}`,
+        ).toBe(true);
       }
-      const heads = notes.map((note) => parseCheckpoint(note).checkpoint);
-      expect(heads.map((head) => head.size)).toEqual(sizes);
-      for (const [i, older] of heads.entries()) {
-        for (const newer of heads.slice(i + 1)) {
-          const proof = (await reader.consistency(orgId, older.size, newer.size))!;
-          expect(
-            verifyConsistency({
-              oldSize: older.size,
-              newSize: newer.size,
-              oldRoot: older.root,
-              newRoot: newer.root,
-              proof,
-            }),
-            `${older.size} in ${newer.size}`,
-          ).toBe(true);
-        }
-      }
-    },
-  );
+    }
+  });
 
   it('a log is signed once in an interval, by the worker that comes first', async () => {
     await submitReceipts(receipts, makeReceipts(orgId, 2));
@@ -119,53 +115,49 @@ describe('checkpoints', () => {
     expect(await publishCheckpoints(ledger, options)).toEqual({ signed: [], halted: [] });
   });
 
-  it(
-    'a log is halted when the database was restored from an older backup, smaller or regrown',
-    { tags: ['survives.restore'] },
-    async () => {
-      const options = publisher();
-      await submitReceipts(receipts, makeReceipts(orgId, 10));
-      await integrateAll(ledger);
-      await publishCheckpoints(ledger, options);
-      const { rows: backup } = await database.pool.query(
-        'select * from ledger_head where org_id = $1',
-        [orgId],
-      );
-      await submitReceipts(receipts, makeReceipts(orgId, 10));
-      await integrateAll(ledger);
-      await publishCheckpoints(ledger, options);
-      const head = backup[0] as { size: string; root: Buffer; frontier: Buffer };
-      for (const table of [
-        'ledger_entry where index >= 10 and',
-        'ledger_checkpoint where size > 10 and',
-      ]) {
-        await tamper(database.pool, `delete from ${table} org_id = $1`, [orgId]);
-      }
-      await tamper(
-        database.pool,
-        `update ledger_head set size = $2, root = $3, frontier = $4, checkpoint_size = $2 where org_id = $1`,
-        [orgId, head.size, head.root, head.frontier],
-      );
-      await submitReceipts(receipts, makeReceipts(orgId, 5));
-      await integrateAll(ledger);
-      const smaller = await publishCheckpoints(ledger, options);
-      expect(smaller.halted[0]!.reason).toContain(
-        'what was published before has 20 entries, the log only 15',
-      );
-      await tamper(
-        database.pool,
-        'update ledger_head set halted_at = null, halt_reason = null where org_id = $1',
-        [orgId],
-      );
-      await submitReceipts(receipts, makeReceipts(orgId, 9));
-      await integrateAll(ledger);
-      const regrown = await publishCheckpoints(ledger, options);
-      expect(regrown.signed).toEqual([]);
-      expect(regrown.halted[0]!.reason).toContain(
-        'the root of what was published before (20 entries)',
-      );
-    },
-  );
+  it('a log is halted when the database was restored from an older backup, smaller or regrown [survives.restore]', async () => {
+    const options = publisher();
+    await submitReceipts(receipts, makeReceipts(orgId, 10));
+    await integrateAll(ledger);
+    await publishCheckpoints(ledger, options);
+    const { rows: backup } = await database.pool.query(
+      'select * from ledger_head where org_id = $1',
+      [orgId],
+    );
+    await submitReceipts(receipts, makeReceipts(orgId, 10));
+    await integrateAll(ledger);
+    await publishCheckpoints(ledger, options);
+    const head = backup[0] as { size: string; root: Buffer; frontier: Buffer };
+    for (const table of [
+      'ledger_entry where index >= 10 and',
+      'ledger_checkpoint where size > 10 and',
+    ]) {
+      await tamper(database.pool, `delete from ${table} org_id = $1`, [orgId]);
+    }
+    await tamper(
+      database.pool,
+      `update ledger_head set size = $2, root = $3, frontier = $4, checkpoint_size = $2 where org_id = $1`,
+      [orgId, head.size, head.root, head.frontier],
+    );
+    await submitReceipts(receipts, makeReceipts(orgId, 5));
+    await integrateAll(ledger);
+    const smaller = await publishCheckpoints(ledger, options);
+    expect(smaller.halted[0]!.reason).toContain(
+      'what was published before has 20 entries, the log only 15',
+    );
+    await tamper(
+      database.pool,
+      'update ledger_head set halted_at = null, halt_reason = null where org_id = $1',
+      [orgId],
+    );
+    await submitReceipts(receipts, makeReceipts(orgId, 9));
+    await integrateAll(ledger);
+    const regrown = await publishCheckpoints(ledger, options);
+    expect(regrown.signed).toEqual([]);
+    expect(regrown.halted[0]!.reason).toContain(
+      'the root of what was published before (20 entries)',
+    );
+  });
 
   it('no log is signed while the memory of what was published cannot be reached', async () => {
     await submitReceipts(receipts, makeReceipts(orgId, 1));

@@ -89,7 +89,7 @@ describe('fsck', () => {
   });
 });
 
-describe('fsck names what a superuser has changed', { tags: ['survives.edits'] }, () => {
+describe('fsck names what a superuser has changed [survives.edits]', () => {
   const flip = (column: string, byte: number): string =>
     `${column} = set_byte(${column}, ${byte}, get_byte(${column}, ${byte}) # 1)`;
   const entryAt = (index: number): string =>
@@ -238,38 +238,30 @@ describe('fsck names what a superuser has changed', { tags: ['survives.edits'] }
     );
   });
 
-  it(
-    'fsck finds all copies of a hash changed alike, because the checkpoints contradict them',
-    { tags: ['evidence.append-only'] },
-    async () => {
-      await makeLog(orgId);
-      const change = async (table: string, set: string, where: string): Promise<void> => {
-        expect(
-          await tamper(database.pool, `update ${table} set ${set} where ${where}`, [orgId]),
-        ).toBe(1);
-      };
-      const body = `'{}'::bytea`;
-      const leaf = `sha256('\\x00'::bytea || ${body})`;
-      await change(
-        'ledger_body',
-        `body = ${body}, leaf_hash = ${leaf}`,
-        `entry_id = ${entryAt(4)}`,
-      );
-      await change('ledger_entry', `leaf_hash = ${leaf}`, 'org_id = $1 and index = 4');
-      await change(
-        'ledger_tile',
-        `hashes = overlay(hashes placing ${leaf} from ${4 * 32 + 1})`,
-        'org_id = $1 and index = 0',
-      );
-      expect((await fsck(orgId)).map(({ kind, subject }) => [kind, subject])).toEqual([
-        ['tile_altered', 'tile 0/000'],
-        ['checkpoint_wrong', 'checkpoint of 300'],
-        ['checkpoint_wrong', 'checkpoint of 600'],
-        ['head_wrong', 'head at 600'],
-        ['head_wrong', 'head at 600'],
-      ]);
-    },
-  );
+  it('fsck finds all copies of a hash changed alike, because the checkpoints contradict them [evidence.append-only]', async () => {
+    await makeLog(orgId);
+    const change = async (table: string, set: string, where: string): Promise<void> => {
+      expect(
+        await tamper(database.pool, `update ${table} set ${set} where ${where}`, [orgId]),
+      ).toBe(1);
+    };
+    const body = `'{}'::bytea`;
+    const leaf = `sha256('\\x00'::bytea || ${body})`;
+    await change('ledger_body', `body = ${body}, leaf_hash = ${leaf}`, `entry_id = ${entryAt(4)}`);
+    await change('ledger_entry', `leaf_hash = ${leaf}`, 'org_id = $1 and index = 4');
+    await change(
+      'ledger_tile',
+      `hashes = overlay(hashes placing ${leaf} from ${4 * 32 + 1})`,
+      'org_id = $1 and index = 0',
+    );
+    expect((await fsck(orgId)).map(({ kind, subject }) => [kind, subject])).toEqual([
+      ['tile_altered', 'tile 0/000'],
+      ['checkpoint_wrong', 'checkpoint of 300'],
+      ['checkpoint_wrong', 'checkpoint of 600'],
+      ['head_wrong', 'head at 600'],
+      ['head_wrong', 'head at 600'],
+    ]);
+  });
 });
 
 describe('fsck tells what waits for a person', () => {

@@ -67,30 +67,26 @@ describe('integration', () => {
     }
   });
 
-  it(
-    'indexes are contiguous, each given once, when several workers integrate at once',
-    { tags: ['evidence.contiguous'] },
-    async () => {
-      const all = [...makeReceipts(orgId, 900), ...makeReceipts(`${orgId}b`, 300)];
-      const submitting = (async () => {
-        for (let at = 0; at < all.length; at += 100)
-          await submitReceipts(receipts, all.slice(at, at + 100));
-      })();
-      const integrators = upTo(3).map(async () => {
-        let integrated = 0;
-        while ((await indexes(orgId)).length + (await indexes(`${orgId}b`)).length < all.length) {
-          integrated += (await integrateBatch(ledger, 37)).integrated;
-        }
-        return integrated;
-      });
-      await submitting;
-      const counts = await Promise.all(integrators);
-      expect(counts.reduce((sum, each) => sum + each, 0)).toBe(all.length);
-      expect(await indexes(orgId)).toEqual(upTo(900));
-      expect(await indexes(`${orgId}b`)).toEqual(upTo(300));
-      await expect(publishCheckpoints(ledger, publisher())).resolves.toMatchObject({ halted: [] });
-    },
-  );
+  it('indexes are contiguous, each given once, when several workers integrate at once [evidence.contiguous]', async () => {
+    const all = [...makeReceipts(orgId, 900), ...makeReceipts(`${orgId}b`, 300)];
+    const submitting = (async () => {
+      for (let at = 0; at < all.length; at += 100)
+        await submitReceipts(receipts, all.slice(at, at + 100));
+    })();
+    const integrators = upTo(3).map(async () => {
+      let integrated = 0;
+      while ((await indexes(orgId)).length + (await indexes(`${orgId}b`)).length < all.length) {
+        integrated += (await integrateBatch(ledger, 37)).integrated;
+      }
+      return integrated;
+    });
+    await submitting;
+    const counts = await Promise.all(integrators);
+    expect(counts.reduce((sum, each) => sum + each, 0)).toBe(all.length);
+    expect(await indexes(orgId)).toEqual(upTo(900));
+    expect(await indexes(`${orgId}b`)).toEqual(upTo(300));
+    await expect(publishCheckpoints(ledger, publisher())).resolves.toMatchObject({ halted: [] });
+  });
 
   it('a batch can begin at a receipt id; a batch without one takes older promises too', async () => {
     const all = makeReceipts(orgId, 4).toSorted((a, b) => (a.id < b.id ? -1 : 1));
@@ -130,40 +126,36 @@ describe('integration', () => {
 });
 
 describe('poison', () => {
-  it(
-    'a receipt that cannot be integrated goes to quarantine with its reason, and the rest is integrated',
-    { tags: ['survives.quarantine'] },
-    async () => {
-      const good = makeReceipts(orgId, 5);
-      const altered = makeReceipt(orgId, { leafHash: leafOf(Buffer.from('something else')) });
-      const bodiless = makeReceipt(orgId);
-      const again = makeReceipt(orgId);
-      await submitReceipts(receipts, [again]);
-      await integrateAll(ledger);
-      await submitReceipts(receipts, [...good, altered, bodiless]);
-      await tamper(database.pool, 'delete from ledger_body where entry_id = $1', [bodiless.id]);
-      await tamper(
-        database.pool,
-        `insert into receipt_pending (entry_id, org_id, kind, leaf_hash) values ($1, $2, 'inference', $3)`,
-        [again.id, orgId, leafOf(again.body)],
-      );
-      const { quarantined, halted } = await integrateAll(ledger);
-      expect(new Map(quarantined.map((each) => [each.receiptId, each.reason]))).toEqual(
-        new Map([
-          [altered.id, 'body_altered'],
-          [bodiless.id, 'body_missing'],
-          [again.id, 'already_integrated'],
-        ]),
-      );
-      expect(halted).toEqual([]);
-      expect(await indexes(orgId)).toEqual(upTo(6));
-      const { rows } = await database.pool.query(
-        'select entry_id from ledger_quarantine where org_id = $1',
-        [orgId],
-      );
-      expect(rows).toHaveLength(3);
-    },
-  );
+  it('a receipt that cannot be integrated goes to quarantine with its reason, and the rest is integrated [survives.quarantine]', async () => {
+    const good = makeReceipts(orgId, 5);
+    const altered = makeReceipt(orgId, { leafHash: leafOf(Buffer.from('something else')) });
+    const bodiless = makeReceipt(orgId);
+    const again = makeReceipt(orgId);
+    await submitReceipts(receipts, [again]);
+    await integrateAll(ledger);
+    await submitReceipts(receipts, [...good, altered, bodiless]);
+    await tamper(database.pool, 'delete from ledger_body where entry_id = $1', [bodiless.id]);
+    await tamper(
+      database.pool,
+      `insert into receipt_pending (entry_id, org_id, kind, leaf_hash) values ($1, $2, 'inference', $3)`,
+      [again.id, orgId, leafOf(again.body)],
+    );
+    const { quarantined, halted } = await integrateAll(ledger);
+    expect(new Map(quarantined.map((each) => [each.receiptId, each.reason]))).toEqual(
+      new Map([
+        [altered.id, 'body_altered'],
+        [bodiless.id, 'body_missing'],
+        [again.id, 'already_integrated'],
+      ]),
+    );
+    expect(halted).toEqual([]);
+    expect(await indexes(orgId)).toEqual(upTo(6));
+    const { rows } = await database.pool.query(
+      'select entry_id from ledger_quarantine where org_id = $1',
+      [orgId],
+    );
+    expect(rows).toHaveLength(3);
+  });
 
   it('a receipt that only the tables refuse is found among the others', async () => {
     const batch = [...makeReceipts(orgId, 9), ...makeReceipts(`${orgId}b`, 9)];

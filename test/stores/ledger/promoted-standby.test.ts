@@ -58,7 +58,7 @@ const examine = (pool: Pool) =>
 const holds = async (pool: Pool, condition: string): Promise<boolean> =>
   (await pool.query<{ holds: boolean }>(`select ${condition} as holds`)).rows[0]!.holds;
 
-describe('a standby', { tags: ['survives.restore'] }, () => {
+describe('a standby [survives.restore]', () => {
   it('that is synchronous has all that was published, whenever it is cut off', async () => {
     // Tests run without waiting for disks; here each commit waits for the standby's word.
     await onPrimary.query('alter role current_user set synchronous_commit = on');

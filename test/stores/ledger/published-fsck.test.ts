@@ -77,7 +77,7 @@ const examine = (of: TestDatabase, orgId?: string) =>
     orgId,
   );
 
-describe('fsck of what was published', { tags: ['survives.restore'] }, () => {
+describe('fsck of what was published [survives.restore]', () => {
   it('names every log that is less than what was published, which is sound in itself', async () => {
     await grow(database, [...makeReceipts('org_a', 1_229), ...makeReceipts('org_new', 1)]);
     await act(database);
@@ -164,7 +164,7 @@ describe('fsck of what was published', { tags: ['survives.restore'] }, () => {
   });
 });
 
-describe('fsck by witnesses', { tags: ['survives.restore'] }, () => {
+describe('fsck by witnesses [survives.restore]', () => {
   it('learns from a witness that more was published, or something else, and says which could not be asked', async () => {
     const worker = database.poolAs('docket_ledger', 4);
     const witness = await startWitness('witness.example/w1', anchorSigner.publicKey);

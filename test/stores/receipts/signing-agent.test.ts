@@ -89,7 +89,7 @@ beforeAll(async () => {
   }
 });
 
-describe('keys that an SSH agent holds', { tags: ['receipts.signing-agent'] }, () => {
+describe('keys that an SSH agent holds [receipts.signing-agent]', () => {
   const place = () => ({ dir, agent: agentAt(socket), did: issuer.did });
 
   it('sign receipts, packs and heads that verify by the published keys, and leave no private half in the directory', () => {

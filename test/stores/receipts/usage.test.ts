@@ -438,57 +438,53 @@ describe('sums of the ledger', () => {
     );
   });
 
-  it(
-    'beyond a hundred values of a tag a day the rest is counted together, also when it is revised and where a range cuts the day',
-    { tags: ['tags.usage'] },
-    async () => {
-      const org = 'org_values';
-      const ofValue = (value: string, time: number) =>
-        at(time, { orgId: org, tags: [`run=${value}`] });
-      const values = Array.from({ length: TAG_VALUES_A_DAY_MAX }, (_, i) => `v${i}`);
-      await database.pool.query(
-        `insert into account (id, name, plan, billing_name, billing_email, technical_name, technical_email, created_at, state_changed_at)
+  it('beyond a hundred values of a tag a day the rest is counted together, also when it is revised and where a range cuts the day [tags.usage]', async () => {
+    const org = 'org_values';
+    const ofValue = (value: string, time: number) =>
+      at(time, { orgId: org, tags: [`run=${value}`] });
+    const values = Array.from({ length: TAG_VALUES_A_DAY_MAX }, (_, i) => `v${i}`);
+    await database.pool.query(
+      `insert into account (id, name, plan, billing_name, billing_email, technical_name, technical_email, created_at, state_changed_at)
          values ($1, 'Values', 'audit', 'a', 'a@a.example', 'a', 'a@a.example', now(), now())`,
-        [org],
-      );
-      await database.pool.query(
-        `insert into budget (id, org_id, name, scope, target, measure, period, limit_amount, mode, shares, created_at)
+      [org],
+    );
+    await database.pool.query(
+      `insert into budget (id, org_id, name, scope, target, measure, period, limit_amount, mode, shares, created_at)
          values ('bgt_values', $1, 'Late', 'tag', 'run=budgeted', 'tokens', 'month', 1, 'soft', '{}', $2)`,
-        [org, new Date(NOON - DAY)],
+      [org, new Date(NOON - DAY)],
+    );
+    await commitReceipts(
+      receipts,
+      signer,
+      values.map((value, i) => ofValue(value, NOON + i)),
+    );
+    await integrateAll(ledger);
+    const [late = ''] = await commitReceipts(receipts, signer, [
+      ofValue('late', NOON + HOUR / 2),
+      ofValue('later', NOON + 1_000),
+      ofValue('budgeted', NOON + 1_001),
+      ofValue('late', NOON + DAY),
+    ]);
+    await integrateAll(ledger);
+    const byRun = async (from: number, to: number) => {
+      const range = { from, to };
+      const { groups } = await reader.usage({ orgId: org, range, groupBy: ['tag:run'] });
+      return new Map(
+        groups!.map(({ names, requests, tokens }) => [names[0], [requests, tokens.output]]),
       );
-      await commitReceipts(
-        receipts,
-        signer,
-        values.map((value, i) => ofValue(value, NOON + i)),
-      );
-      await integrateAll(ledger);
-      const [late = ''] = await commitReceipts(receipts, signer, [
-        ofValue('late', NOON + HOUR / 2),
-        ofValue('later', NOON + 1_000),
-        ofValue('budgeted', NOON + 1_001),
-        ofValue('late', NOON + DAY),
-      ]);
-      await integrateAll(ledger);
-      const byRun = async (from: number, to: number) => {
-        const range = { from, to };
-        const { groups } = await reader.usage({ orgId: org, range, groupBy: ['tag:run'] });
-        return new Map(
-          groups!.map(({ names, requests, tokens }) => [names[0], [requests, tokens.output]]),
-        );
-      };
-      const each = at(NOON).usage.outputTokens;
-      const day = await byRun(NOON - HOUR, NOON + HOUR);
-      expect(day.size).toBe(TAG_VALUES_A_DAY_MAX + 2);
-      expect(day.get(OTHER_VALUES)).toEqual([2, 2 * each]);
-      expect(day.get('budgeted')).toEqual([1, each]);
-      expect((await byRun(NOON, NOON + 2_000)).get(OTHER_VALUES)).toEqual([1, each]);
-      expect([...(await byRun(NOON + DAY, NOON + 2 * DAY)).keys()]).toEqual(['late']);
-      await restate(late, each + 7);
-      await integrateAll(ledger);
-      const revised = await byRun(NOON - HOUR, NOON + HOUR);
-      expect(revised).toEqual(new Map([...day, [OTHER_VALUES, [2, 2 * each + 7]]]));
-    },
-  );
+    };
+    const each = at(NOON).usage.outputTokens;
+    const day = await byRun(NOON - HOUR, NOON + HOUR);
+    expect(day.size).toBe(TAG_VALUES_A_DAY_MAX + 2);
+    expect(day.get(OTHER_VALUES)).toEqual([2, 2 * each]);
+    expect(day.get('budgeted')).toEqual([1, each]);
+    expect((await byRun(NOON, NOON + 2_000)).get(OTHER_VALUES)).toEqual([1, each]);
+    expect([...(await byRun(NOON + DAY, NOON + 2 * DAY)).keys()]).toEqual(['late']);
+    await restate(late, each + 7);
+    await integrateAll(ledger);
+    const revised = await byRun(NOON - HOUR, NOON + HOUR);
+    expect(revised).toEqual(new Map([...day, [OTHER_VALUES, [2, 2 * each + 7]]]));
+  });
 
   it('usage up to now is read from sums, with any receipts of this hour', async () => {
     const now = Date.now();
@@ -543,8 +539,7 @@ describe('sums of the ledger', () => {
     ['a tag’s day that is gone', 'delete from usage_tag_day', 1],
     ['a receipt’s column', `update ledger_body set output_tokens = output_tokens + 1`, 1],
   ])(
-    'fsck finds sums that are not those of the receipts: %s',
-    { tags: ['evidence.usage-sums'] },
+    'fsck finds sums that are not those of the receipts: %s [evidence.usage-sums]',
     async (_, change, found) => {
       const wrong = async () =>
         (await collectFindings(database.poolAs('docket_operator', 1), { orgId, signatures: null }))

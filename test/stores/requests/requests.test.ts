@@ -37,7 +37,7 @@ const idsOf = async (asked: Partial<RequestPageRequest> = {}): Promise<string[]>
   return page.items.map(({ id }) => id);
 };
 
-describe('what became of requests', { tags: ['requests.record'] }, () => {
+describe('what became of requests [requests.record]', () => {
   it('a row is read as it was written, by its organisation and by operators, and is there once when it is written twice', async () => {
     const replay = requestRow({ orgId, replayOf: newId('req'), firstMs: 3, streamed: true });
     const rows = [
@@ -148,7 +148,7 @@ describe('what became of requests', { tags: ['requests.record'] }, () => {
   });
 });
 
-describe('the time of requests', { tags: ['requests.kept'] }, () => {
+describe('the time of requests [requests.kept]', () => {
   const partitions = async (): Promise<string[]> => {
     const { rows } = await database.pool.query<{ name: string }>(
       `select inhrelid::regclass::text as name from pg_inherits
@@ -195,7 +195,7 @@ describe('the time of requests', { tags: ['requests.kept'] }, () => {
   });
 });
 
-describe('a list among many rows', { tags: ['requests.record'] }, () => {
+describe('a list among many rows [requests.record]', () => {
   const many = 'org_01M7W53ZF4Z6X0T8WB5N2K9MVC';
   beforeAll(async () => {
     // A fiftieth failed; a fifth is of another organisation.
@@ -240,7 +240,7 @@ describe('a list among many rows', { tags: ['requests.record'] }, () => {
   });
 });
 
-describe('a filter that few rows fit', { tags: ['requests.record'] }, () => {
+describe('a filter that few rows fit [requests.record]', () => {
   it('has a bounded number of rows looked through for a page, which says when there are more', async () => {
     const start = Date.now() - DAY_MS;
     const rows = Array.from({ length: 30 }, (_, i) =>
@@ -272,7 +272,7 @@ describe('a filter that few rows fit', { tags: ['requests.record'] }, () => {
   });
 });
 
-describe('a database that is away', { tags: ['requests.record'] }, () => {
+describe('a database that is away [requests.record]', () => {
   it('costs its requests nothing, and what fits is written when it is back', async () => {
     const nothing = await startCuttingProxy('http://127.0.0.1', 0);
     nothing.end();

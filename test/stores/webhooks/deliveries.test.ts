@@ -66,7 +66,7 @@ beforeEach(async () => {
   secret = made.secret;
 });
 
-describe('messages that arrive', { tags: ['webhooks.signed', 'webhooks.delivered'] }, () => {
+describe('messages that arrive [webhooks.signed, webhooks.delivered]', () => {
   it('are taken by the reference library of the standard, once, also where another process is taking them', async () => {
     await leak();
     await registry().test(orgId, endpoint);
@@ -168,34 +168,30 @@ describe('messages that arrive', { tags: ['webhooks.signed', 'webhooks.delivered
 });
 
 describe('messages that do not arrive', () => {
-  it(
-    'are tried again after growing waits, given up, and sent again under their id by a person',
-    { tags: ['webhooks.delivered'] },
-    async () => {
-      receiver.answer = (response) => response.writeHead(500).end('<b>secrets of the receiver</b>');
-      await leak();
-      for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-        await deliver();
-        await deliver();
-        expect(receiver.received).toHaveLength(attempt);
-        const [one] = await listed();
-        expect(one).toMatchObject({ attempts: attempt, status: 500, failure: 'it answered 500' });
-        if (attempt < ATTEMPTS_MAX) clock.advance(one!.nextAttemptAt! - clock.now() + 1);
-        else expect(one).toMatchObject({ state: 'given up', nextAttemptAt: null });
-      }
-      expect((await registry().list(orgId))[0]).toMatchObject({ paused: null });
-      receiver.answer = (response) => response.writeHead(200).end();
-      const { id } = (await listed())[0]!;
-      await registry().sendAgain(orgId, endpoint, id);
-      await expect(registry().sendAgain(orgId, endpoint, id)).rejects.toThrow('being sent already');
+  it('are tried again after growing waits, given up, and sent again under their id by a person [webhooks.delivered]', async () => {
+    receiver.answer = (response) => response.writeHead(500).end('<b>secrets of the receiver</b>');
+    await leak();
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       await deliver();
-      expect(new Set(receiver.take().map(({ headers }) => headers['webhook-id']))).toEqual(
-        new Set([id]),
-      );
-      expect(await listed()).toMatchObject([{ state: 'delivered' }]);
-      expect((await registry().list(orgId))[0]!.failingSince).toBeNull();
-    },
-  );
+      await deliver();
+      expect(receiver.received).toHaveLength(attempt);
+      const [one] = await listed();
+      expect(one).toMatchObject({ attempts: attempt, status: 500, failure: 'it answered 500' });
+      if (attempt < ATTEMPTS_MAX) clock.advance(one!.nextAttemptAt! - clock.now() + 1);
+      else expect(one).toMatchObject({ state: 'given up', nextAttemptAt: null });
+    }
+    expect((await registry().list(orgId))[0]).toMatchObject({ paused: null });
+    receiver.answer = (response) => response.writeHead(200).end();
+    const { id } = (await listed())[0]!;
+    await registry().sendAgain(orgId, endpoint, id);
+    await expect(registry().sendAgain(orgId, endpoint, id)).rejects.toThrow('being sent already');
+    await deliver();
+    expect(new Set(receiver.take().map(({ headers }) => headers['webhook-id']))).toEqual(
+      new Set([id]),
+    );
+    expect(await listed()).toMatchObject([{ state: 'delivered' }]);
+    expect((await registry().list(orgId))[0]!.failingSince).toBeNull();
+  });
 
   it.for([
     [
@@ -210,8 +206,7 @@ describe('messages that do not arrive', () => {
       /other side closed|ECONNRESET|socket hang up/i,
     ],
   ] as [string, typeof receiver.answer, RegExp][])(
-    '%s is a failure, which is noted within bounds and is asked for once',
-    { tags: ['webhooks.outside'] },
+    '%s is a failure, which is noted within bounds and is asked for once [webhooks.outside]',
     async ([, answer, words]) => {
       receiver.answer = answer;
       await registry().test(orgId, endpoint);
@@ -223,66 +218,54 @@ describe('messages that do not arrive', () => {
     },
   );
 
-  it(
-    'an answer without an end, or compressed, is not read: its status is what counts',
-    { tags: ['webhooks.outside'] },
-    async () => {
-      receiver.answer = (response) => {
-        response.writeHead(200, { 'content-encoding': 'gzip' });
-        response.write('not gzip at all');
-      };
-      await registry().test(orgId, endpoint);
-      await deliver();
-      expect(await listed()).toMatchObject([{ state: 'delivered', status: 200 }]);
-    },
-  );
+  it('an answer without an end, or compressed, is not read: its status is what counts [webhooks.outside]', async () => {
+    receiver.answer = (response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' });
+      response.write('not gzip at all');
+    };
+    await registry().test(orgId, endpoint);
+    await deliver();
+    expect(await listed()).toMatchObject([{ state: 'delivered', status: 200 }]);
+  });
 
-  it(
-    'what leads into our own network is called by no name and no address that an operator has not allowed',
-    { tags: ['webhooks.outside'] },
-    async () => {
-      const strict = createPublicFetch([], 'unread');
-      const port = new URL(origin).port;
-      for (const address of [
-        `https://localhost:${port}/x`,
-        `https://127.0.0.1:${port}/x`,
-        `${origin}/x`,
-      ]) {
-        const outcome = await sendMessage(strict, { address, headers: {}, body: '{}' }, never);
-        expect(outcome).toEqual({
-          status: null,
-          failure: 'its address leads to no server of the internet',
-        });
-      }
-      expect(receiver.take()).toEqual([]);
-    },
-  );
+  it('what leads into our own network is called by no name and no address that an operator has not allowed [webhooks.outside]', async () => {
+    const strict = createPublicFetch([], 'unread');
+    const port = new URL(origin).port;
+    for (const address of [
+      `https://localhost:${port}/x`,
+      `https://127.0.0.1:${port}/x`,
+      `${origin}/x`,
+    ]) {
+      const outcome = await sendMessage(strict, { address, headers: {}, body: '{}' }, never);
+      expect(outcome).toEqual({
+        status: null,
+        failure: 'its address leads to no server of the internet',
+      });
+    }
+    expect(receiver.take()).toEqual([]);
+  });
 
-  it(
-    'a receiver that is slow holds up no other of its organisation, and one that fails is asked for one message in a turn',
-    { tags: ['webhooks.outside'] },
-    async () => {
-      const other = (await registry().make(orgId, asked('/other'), OPERATOR)).endpoint.id;
-      receiver.answer = (response, { path }) => {
-        // The slow one is answered when the other has had its message.
-        if (path === '/other') response.writeHead(204).end();
-      };
-      await registry().test(orgId, endpoint);
-      await registry().test(orgId, endpoint);
-      await registry().test(orgId, other);
-      await deliver();
-      expect(
-        receiver
-          .take()
-          .map(({ path }) => path)
-          .toSorted(),
-      ).toEqual(['/other', '/x']);
-      expect(await listed()).toMatchObject([{ attempts: 0 }, { attempts: 1 }]);
-    },
-  );
+  it('a receiver that is slow holds up no other of its organisation, and one that fails is asked for one message in a turn [webhooks.outside]', async () => {
+    const other = (await registry().make(orgId, asked('/other'), OPERATOR)).endpoint.id;
+    receiver.answer = (response, { path }) => {
+      // The slow one is answered when the other has had its message.
+      if (path === '/other') response.writeHead(204).end();
+    };
+    await registry().test(orgId, endpoint);
+    await registry().test(orgId, endpoint);
+    await registry().test(orgId, other);
+    await deliver();
+    expect(
+      receiver
+        .take()
+        .map(({ path }) => path)
+        .toSorted(),
+    ).toEqual(['/other', '/x']);
+    expect(await listed()).toMatchObject([{ attempts: 0 }, { attempts: 1 }]);
+  });
 });
 
-describe('a webhook that is paused', { tags: ['webhooks.paused'] }, () => {
+describe('a webhook that is paused [webhooks.paused]', () => {
   const letters = async () =>
     (
       await database.pool.query<{ subject: string; body: string }>(
@@ -340,7 +323,7 @@ describe('a webhook that is paused', { tags: ['webhooks.paused'] }, () => {
   });
 });
 
-describe('webhooks of an organisation', { tags: ['webhooks.page'] }, () => {
+describe('webhooks of an organisation [webhooks.page]', () => {
   it('are none to another one, at most five, and gone with their messages when it is closed or they are ended', async () => {
     const other = (await activeAccount(registries)).id;
     await registry().test(orgId, endpoint);

@@ -141,8 +141,7 @@ const FACTS: Readonly<Record<Exclude<WebhookType, 'webhook.test'>, () => Promise
 };
 
 it.for(CHOSEN_TYPES)(
-  '%s is written once for members and once for each webhook that was made for it, with what the documentation shows of it',
-  { tags: ['webhooks.delivered', 'dashboard.notifications'] },
+  '%s is written once for members and once for each webhook that was made for it, with what the documentation shows of it [webhooks.delivered, dashboard.notifications]',
   async (type) => {
     const told = [await make([type]), await make([...CHOSEN_TYPES])];
     await make(CHOSEN_TYPES.filter((other) => other !== type));
@@ -169,79 +168,67 @@ function shapeOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, shapeOf(part)]));
 }
 
-it(
-  'a fact that is undone leaves no message, and one that repeats itself no second one',
-  { tags: ['webhooks.delivered', 'dashboard.notifications'] },
-  async () => {
-    await make(['key.leaked', 'key.expiring', 'budget.reached']);
-    const { key } = await keys.issue(orgId, { name: 'k' }, OPERATOR);
-    const failing = {
-      ...systemSurroundings,
-      newId: () => {
-        throw new Error('killed between the fact and its message');
-      },
-    };
-    const undone = createKeyRegistry(api, failing).revoke(orgId, key.id, OPERATOR, {
-      leaked: true,
-    });
-    await expect(undone).rejects.toThrow('killed');
-    expect(await messages()).toEqual([]);
-    expect(await events()).toEqual([]);
-    expect((await keys.get(orgId, key.id)).leaked).toBe(false);
-    await FACTS['key.expiring']();
-    await createKeyDeadlines(housekeeping, systemSurroundings).warnExpiring(10);
-    await FACTS['budget.reached']();
-    await createBudgetRounds(housekeeping, systemSurroundings)(10);
-    const types = (await messages()).map(({ body }) => body['type']);
-    expect(types).toEqual(['key.expiring', 'budget.reached']);
-    expect((await events()).map(({ type }) => type)).toEqual(types);
-  },
-);
+it('a fact that is undone leaves no message, and one that repeats itself no second one [webhooks.delivered, dashboard.notifications]', async () => {
+  await make(['key.leaked', 'key.expiring', 'budget.reached']);
+  const { key } = await keys.issue(orgId, { name: 'k' }, OPERATOR);
+  const failing = {
+    ...systemSurroundings,
+    newId: () => {
+      throw new Error('killed between the fact and its message');
+    },
+  };
+  const undone = createKeyRegistry(api, failing).revoke(orgId, key.id, OPERATOR, {
+    leaked: true,
+  });
+  await expect(undone).rejects.toThrow('killed');
+  expect(await messages()).toEqual([]);
+  expect(await events()).toEqual([]);
+  expect((await keys.get(orgId, key.id)).leaked).toBe(false);
+  await FACTS['key.expiring']();
+  await createKeyDeadlines(housekeeping, systemSurroundings).warnExpiring(10);
+  await FACTS['budget.reached']();
+  await createBudgetRounds(housekeeping, systemSurroundings)(10);
+  const types = (await messages()).map(({ body }) => body['type']);
+  expect(types).toEqual(['key.expiring', 'budget.reached']);
+  expect((await events()).map(({ type }) => type)).toEqual(types);
+});
 
-it(
-  'what was told is forgotten after its days, and all of it when the organisation is closed',
-  { tags: ['dashboard.notifications'] },
-  async () => {
-    await FACTS['key.leaked']();
-    await FACTS['key.leaked']();
-    const [first, second] = await events();
-    await database.pool.query('update event set at = $2 where id = $1', [
-      first!.id,
-      new Date(Date.now() - EVENT_DAYS * DAY_MS - 1_000),
-    ]);
-    const until = new Date(Date.now() - EVENT_DAYS * DAY_MS);
-    await forgetEvents(database.poolAs('docket_purge'), until, 10);
-    expect((await events()).map(({ id }) => id)).toEqual([second!.id]);
-    await createAccountRegistry(database.poolAs('docket_operator'), systemSurroundings).close(
-      orgId,
-      OPERATOR,
-      'asked for',
-    );
-    expect(await events()).toEqual([]);
-  },
-);
+it('what was told is forgotten after its days, and all of it when the organisation is closed [dashboard.notifications]', async () => {
+  await FACTS['key.leaked']();
+  await FACTS['key.leaked']();
+  const [first, second] = await events();
+  await database.pool.query('update event set at = $2 where id = $1', [
+    first!.id,
+    new Date(Date.now() - EVENT_DAYS * DAY_MS - 1_000),
+  ]);
+  const until = new Date(Date.now() - EVENT_DAYS * DAY_MS);
+  await forgetEvents(database.poolAs('docket_purge'), until, 10);
+  expect((await events()).map(({ id }) => id)).toEqual([second!.id]);
+  await createAccountRegistry(database.poolAs('docket_operator'), systemSurroundings).close(
+    orgId,
+    OPERATOR,
+    'asked for',
+  );
+  expect(await events()).toEqual([]);
+});
 
-it(
-  'a share is told to webhooks once though the e-mails of the hour are full, and is looked for where the ledger has grown alone',
-  { tags: ['webhooks.prompt', 'webhooks.delivered'] },
-  async () => {
-    await make(['budget.reached']);
-    await database.pool.query(
-      `insert into mail_outbox (org_id, recipient, subject, body, created_at, next_attempt_at)
+it('a share is told to webhooks once though the e-mails of the hour are full, and is looked for where the ledger has grown alone [webhooks.prompt, webhooks.delivered]', async () => {
+  await make(['budget.reached']);
+  await database.pool.query(
+    `insert into mail_outbox (org_id, recipient, subject, body, created_at, next_attempt_at)
        select $1, 'x@' || i || '.example', '', '', now(), now() from generate_series(1, 60) i`,
-      [orgId],
-    );
-    const round = createBudgetRounds(housekeeping, systemSurroundings);
-    await round(10);
-    await FACTS['budget.reached']();
-    expect(await round(10)).toBe(true);
-    expect(await messages()).toHaveLength(1);
-    await database.pool.query('delete from webhook_delivery where org_id = $1', [orgId]);
-    await database.pool.query(
-      `update ledger_head set integrated_at = now() - interval '1 hour' where org_id = $1`,
-      [orgId],
-    );
-    expect(await round(10)).toBe(false);
-    expect(await createBudgetRounds(housekeeping, systemSurroundings)(10)).toBe(true);
-  },
-);
+    [orgId],
+  );
+  const round = createBudgetRounds(housekeeping, systemSurroundings);
+  await round(10);
+  await FACTS['budget.reached']();
+  expect(await round(10)).toBe(true);
+  expect(await messages()).toHaveLength(1);
+  await database.pool.query('delete from webhook_delivery where org_id = $1', [orgId]);
+  await database.pool.query(
+    `update ledger_head set integrated_at = now() - interval '1 hour' where org_id = $1`,
+    [orgId],
+  );
+  expect(await round(10)).toBe(false);
+  expect(await createBudgetRounds(housekeeping, systemSurroundings)(10)).toBe(true);
+});

@@ -291,8 +291,7 @@ describe('every e-mail', () => {
       states.map(([state, ...rest]) => [name, state, ...rest] as const),
     ),
   )(
-    '%s, %s: says what is so and nothing that is not',
-    { tags: ['dashboard.sentences', 'dashboard.letters'] },
+    '%s, %s: says what is so and nothing that is not [dashboard.sentences, dashboard.letters]',
     (_name, _state, { subject, body }, says, saysNot) => {
       // The last lines are added when it is sent.
       const sent = [body, membersLine(link, 'org_1'), supportLines('support@docket.example')].join(

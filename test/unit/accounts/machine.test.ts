@@ -61,83 +61,75 @@ const event = fc.oneof(
 );
 
 describe('the account’s state machine', () => {
-  it(
-    'makes no account active past a gate, under any sequence of acts',
-    { tags: ['accounts.onboarding'] },
-    () => {
-      forAll([fc.array(event, { maxLength: 120 })], { numRuns: runs(500) }, (events) => {
-        let facts = fresh;
-        const passed: AccountState[] = ['onboarding'];
-        for (const step of events) {
-          if (step.type === 'evidence') {
-            facts = { ...facts, ...step.change };
-            continue;
-          }
-          const result = attempt(facts, step.act, step.kind, step.reason);
-          if (result.startsWith('invalid_')) continue;
-          const to = result as AccountState;
-          if (to === 'declared') expect(facts.declared).toBe(true);
-          if (to === 'screened') expect(facts.vetting).not.toBeNull();
-          if (to === 'approved' && facts.state === 'screened') {
-            expect([facts.vetting, step.kind]).toEqual(['clear', 'system']);
-          }
-          if (to === 'approved' && facts.state === 'in_review') {
-            expect([facts.review, step.kind]).toEqual(['approved', 'operator']);
-          }
-          if (to === 'contracted') expect(facts.contracted).toBe(true);
-          if (to === 'active') {
-            expect(facts.review).not.toBe('open');
-            expect(facts.vettingIsCurrent).toBe(true);
-            expect(step.kind).toBe('operator');
-            for (const gate of ['declared', 'screened', 'approved', 'contracted'] as const) {
-              expect(passed).toContain(gate);
-            }
-          }
-          passed.push(to);
-          facts = { ...facts, state: to };
+  it('makes no account active past a gate, under any sequence of acts [accounts.onboarding]', () => {
+    forAll([fc.array(event, { maxLength: 120 })], { numRuns: runs(500) }, (events) => {
+      let facts = fresh;
+      const passed: AccountState[] = ['onboarding'];
+      for (const step of events) {
+        if (step.type === 'evidence') {
+          facts = { ...facts, ...step.change };
+          continue;
         }
-      });
-    },
-  );
-
-  it(
-    'reaches every state on the way of the specification',
-    { tags: ['accounts.onboarding'] },
-    () => {
-      let facts: AccountFacts = {
-        ...fresh,
-        declared: true,
-        vetting: 'clear',
-        vettingIsCurrent: true,
-        contracted: true,
-      };
-      const way: [AccountAct, Actor['kind']][] = [
-        ['declare', 'user'],
-        ['record_vetting', 'system'],
-        ['clear', 'system'],
-        ['sign', 'operator'],
-        ['activate', 'operator'],
-        ['suspend', 'system'],
-        ['reinstate', 'operator'],
-        ['close', 'operator'],
-      ];
-      const states = way.map(([act, kind]) => {
-        const to = transition(facts, act, { kind }, 'because').to;
+        const result = attempt(facts, step.act, step.kind, step.reason);
+        if (result.startsWith('invalid_')) continue;
+        const to = result as AccountState;
+        if (to === 'declared') expect(facts.declared).toBe(true);
+        if (to === 'screened') expect(facts.vetting).not.toBeNull();
+        if (to === 'approved' && facts.state === 'screened') {
+          expect([facts.vetting, step.kind]).toEqual(['clear', 'system']);
+        }
+        if (to === 'approved' && facts.state === 'in_review') {
+          expect([facts.review, step.kind]).toEqual(['approved', 'operator']);
+        }
+        if (to === 'contracted') expect(facts.contracted).toBe(true);
+        if (to === 'active') {
+          expect(facts.review).not.toBe('open');
+          expect(facts.vettingIsCurrent).toBe(true);
+          expect(step.kind).toBe('operator');
+          for (const gate of ['declared', 'screened', 'approved', 'contracted'] as const) {
+            expect(passed).toContain(gate);
+          }
+        }
+        passed.push(to);
         facts = { ...facts, state: to };
-        return to;
-      });
-      expect(states).toEqual([
-        'declared',
-        'screened',
-        'approved',
-        'contracted',
-        'active',
-        'suspended',
-        'active',
-        'closed',
-      ]);
-    },
-  );
+      }
+    });
+  });
+
+  it('reaches every state on the way of the specification [accounts.onboarding]', () => {
+    let facts: AccountFacts = {
+      ...fresh,
+      declared: true,
+      vetting: 'clear',
+      vettingIsCurrent: true,
+      contracted: true,
+    };
+    const way: [AccountAct, Actor['kind']][] = [
+      ['declare', 'user'],
+      ['record_vetting', 'system'],
+      ['clear', 'system'],
+      ['sign', 'operator'],
+      ['activate', 'operator'],
+      ['suspend', 'system'],
+      ['reinstate', 'operator'],
+      ['close', 'operator'],
+    ];
+    const states = way.map(([act, kind]) => {
+      const to = transition(facts, act, { kind }, 'because').to;
+      facts = { ...facts, state: to };
+      return to;
+    });
+    expect(states).toEqual([
+      'declared',
+      'screened',
+      'approved',
+      'contracted',
+      'active',
+      'suspended',
+      'active',
+      'closed',
+    ]);
+  });
 
   it('never leaves closed or rejected', () => {
     for (const state of ['closed', 'rejected'] as const) {

@@ -58,7 +58,7 @@ function keptOf(given: readonly Buffer[], headers: Record<string, string>): Prom
   return promise;
 }
 
-it('a body is what it was, however it comes', { tags: ['limits.intake'] }, async () => {
+it('a body is what it was, however it comes [limits.intake]', async () => {
   const given = fc.array(fc.uint8Array({ minLength: 1, maxLength: 3_000 }), { maxLength: 60 });
   await forAllAsync(
     [given, fc.boolean()],
@@ -77,8 +77,7 @@ it.each([
   ['with a length', { 'content-length': '65000' }],
   ['in chunks', { 'transfer-encoding': 'chunked' }],
 ])(
-  'a body that comes byte by byte takes the memory of its bytes, %s',
-  { tags: ['limits.intake'] },
+  'a body that comes byte by byte takes the memory of its bytes, %s [limits.intake]',
   async (_how, headers) => {
     const bytes = 'content-length' in headers ? 65_000 : 4_000;
     const kept = await keptOf(
@@ -96,7 +95,7 @@ it.each([
 it.each([
   ['thousands of single bytes', 4_000, 1],
   ['a megabyte in pieces of 200 bytes', 5_000, 200],
-])('a body is read that comes in %s', { tags: ['limits.intake'] }, async (_what, count, bytes) => {
+])('a body is read that comes in %s [limits.intake]', async (_what, count, bytes) => {
   const { client, seen } = await asking(measure);
   client.write(pieces(count, bytes) + END);
   await until(() => seen.text.includes('bytes: '));
@@ -108,8 +107,7 @@ it.each([
   ['a thousand single bytes', 1_000, 1, false],
   ['a megabyte in pieces of 200 bytes', 5_000, 200, false],
 ])(
-  'a connection ends with a body that comes in %s and its address is paced, or goes on',
-  { tags: ['limits.intake'] },
+  'a connection ends with a body that comes in %s and its address is paced, or goes on [limits.intake]',
   async (_what, count, bytes, ends) => {
     const { client, seen, paced } = await asking(measure);
     client.write(pieces(count, bytes) + END);
@@ -124,8 +122,7 @@ it.each([
   ['at once', pieces(20_000, 1)],
   ['behind large ones, which make no room for them', pieces(1, 1_400_000) + pieces(10_900, 1)],
 ])(
-  'a body that comes in too many small pieces %s is refused, and its connection closed',
-  { tags: ['limits.intake'] },
+  'a body that comes in too many small pieces %s is refused, and its connection closed [limits.intake]',
   async (_how, body) => {
     const { client, seen } = await asking(measure);
     client.write(body + END);
@@ -134,59 +131,47 @@ it.each([
   },
 );
 
-it(
-  'a connection that is cut off has the rest of what node had read of it skipped, and its parser reads bodies of others',
-  { tags: ['limits.intake'] },
-  async () => {
-    let given = 0;
-    const { client, seen } = await asking((request, response) => {
-      const push = request.push.bind(request);
-      request.push = (piece: Buffer | null) => {
-        given += 1;
-        return push(piece);
-      };
-      measure(request, response);
-    });
-    client.write(pieces(10_000, 1) + END);
-    await until(() => seen.isClosed);
-    expect(given).toBeLessThan(4_200);
-    // Several requests of a connection may be what it is cut off for, in one turn.
-    const twice = await asking(({ socket }) => {
-      cutOff(socket);
-      cutOff(socket);
-    });
-    await until(() => twice.seen.isClosed);
-    const next = await asking(measure);
-    next.client.write(pieces(40, 100) + END);
-    await until(() => next.seen.text.includes('bytes: 4000.'));
-  },
-);
+it('a connection that is cut off has the rest of what node had read of it skipped, and its parser reads bodies of others [limits.intake]', async () => {
+  let given = 0;
+  const { client, seen } = await asking((request, response) => {
+    const push = request.push.bind(request);
+    request.push = (piece: Buffer | null) => {
+      given += 1;
+      return push(piece);
+    };
+    measure(request, response);
+  });
+  client.write(pieces(10_000, 1) + END);
+  await until(() => seen.isClosed);
+  expect(given).toBeLessThan(4_200);
+  // Several requests of a connection may be what it is cut off for, in one turn.
+  const twice = await asking(({ socket }) => {
+    cutOff(socket);
+    cutOff(socket);
+  });
+  await until(() => twice.seen.isClosed);
+  const next = await asking(measure);
+  next.client.write(pieces(40, 100) + END);
+  await until(() => next.seen.text.includes('bytes: 4000.'));
+});
 
-it(
-  'no more pieces of a body are kept than are read of one, where it waits to be read',
-  { tags: ['limits.intake'] },
-  async () => {
-    const asked: IncomingMessage[] = [];
-    const { client, seen } = await asking((request) => void asked.push(request));
-    client.write(pieces(60_000, 1));
-    await until(() => seen.isClosed);
-    expect(asked[0]!.readableLength).toBeLessThan(4_200);
-  },
-);
+it('no more pieces of a body are kept than are read of one, where it waits to be read [limits.intake]', async () => {
+  const asked: IncomingMessage[] = [];
+  const { client, seen } = await asking((request) => void asked.push(request));
+  client.write(pieces(60_000, 1));
+  await until(() => seen.isClosed);
+  expect(asked[0]!.readableLength).toBeLessThan(4_200);
+});
 
-it(
-  'a body that is not read since its request was refused is cut off in the same way, and not answered twice',
-  { tags: ['limits.intake'] },
-  async () => {
-    const drainage = new Drainage();
-    const { client, seen } = await asking((request, response) => {
-      drainage.add(request, response);
-      response.writeHead(404).end('nothing here');
-    });
-    await until(() => seen.text.includes('nothing here'));
-    const more = setInterval(() => client.write(pieces(1_000, 1)), 1);
-    await until(() => seen.isClosed);
-    clearInterval(more);
-    expect(seen.text.split('HTTP/1.1')).toHaveLength(2);
-  },
-);
+it('a body that is not read since its request was refused is cut off in the same way, and not answered twice [limits.intake]', async () => {
+  const drainage = new Drainage();
+  const { client, seen } = await asking((request, response) => {
+    drainage.add(request, response);
+    response.writeHead(404).end('nothing here');
+  });
+  await until(() => seen.text.includes('nothing here'));
+  const more = setInterval(() => client.write(pieces(1_000, 1)), 1);
+  await until(() => seen.isClosed);
+  clearInterval(more);
+  expect(seen.text.split('HTTP/1.1')).toHaveLength(2);
+});

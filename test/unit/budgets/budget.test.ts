@@ -22,7 +22,7 @@ const BUDGET: NewBudget = {
 };
 const MIDDLE = Date.UTC(2026, 1, 15);
 
-describe('a budget', { tags: ['budgets.objects'] }, () => {
+describe('a budget [budgets.objects]', () => {
   it('every moment lies in its day and its month, which begin where the one before ends', () => {
     forAll(
       [fc.integer({ min: 0, max: 4e12 }), fc.constantFrom('day' as const, 'month' as const)],

@@ -52,36 +52,30 @@ describe('any request', () => {
     }),
   });
 
-  it(
-    'never leaves its pinned region, and only goes where it is healthy',
-    { tags: ['operations.region'] },
-    () => {
-      let resolved = 0;
-      forAll([anyRequest, anyAccount], { numRuns: RUNS }, (request, account) => {
-        let result: ReturnType<typeof resolve>;
-        try {
-          result = resolve(request, account);
-        } catch (error) {
-          expect(error).toBeInstanceOf(Fault);
-          return;
-        }
-        resolved += 1;
-        const pin = request.region ?? request.regionHeader;
-        expect(result.candidates.length).toBeGreaterThan(0);
-        for (const { region: candidate, endpoints } of result.candidates) {
-          if (pin !== null) expect(candidate.code).toBe(pin);
-          expect(account.health.states.get(candidate.code) ?? candidate.status).toBe('normal');
-          expect(
-            endpoints.some(
-              ({ endpoint: e }) => !account.health.openCircuits.has(`${candidate.code} ${e.name}`),
-            ),
-          ).toBe(true);
-          expect(endpoints.every(({ endpoint: e }) => e.regions.includes(candidate.code))).toBe(
-            true,
-          );
-        }
-      });
-      expect(resolved).toBeGreaterThan(RUNS / 30);
-    },
-  );
+  it('never leaves its pinned region, and only goes where it is healthy [operations.region]', () => {
+    let resolved = 0;
+    forAll([anyRequest, anyAccount], { numRuns: RUNS }, (request, account) => {
+      let result: ReturnType<typeof resolve>;
+      try {
+        result = resolve(request, account);
+      } catch (error) {
+        expect(error).toBeInstanceOf(Fault);
+        return;
+      }
+      resolved += 1;
+      const pin = request.region ?? request.regionHeader;
+      expect(result.candidates.length).toBeGreaterThan(0);
+      for (const { region: candidate, endpoints } of result.candidates) {
+        if (pin !== null) expect(candidate.code).toBe(pin);
+        expect(account.health.states.get(candidate.code) ?? candidate.status).toBe('normal');
+        expect(
+          endpoints.some(
+            ({ endpoint: e }) => !account.health.openCircuits.has(`${candidate.code} ${e.name}`),
+          ),
+        ).toBe(true);
+        expect(endpoints.every(({ endpoint: e }) => e.regions.includes(candidate.code))).toBe(true);
+      }
+    });
+    expect(resolved).toBeGreaterThan(RUNS / 30);
+  });
 });

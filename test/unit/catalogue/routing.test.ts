@@ -19,8 +19,7 @@ describe('the model', () => {
     ['not offered in the pinned region', { model: 'eu-only', region: 'us' }, {}],
     ['offered only where the account may not go', { model: 'private' }, { orgId: 'org_B' }],
   ])(
-    'refuses a model that is %s with invalid_model and its param',
-    { tags: ['codes.invalid_model'] },
+    'refuses a model that is %s with invalid_model and its param [codes.invalid_model]',
     (_why, request, account) => {
       expect(faultOf(request, account)).toMatchObject({
         code: 'invalid_model',
@@ -30,42 +29,35 @@ describe('the model', () => {
     },
   );
 
-  it(
-    'is found by its aliases, which are in no list, and only by who may use it',
-    { tags: ['requests.alias'] },
-    () => {
-      const named = (over: Partial<Model> = {}) =>
-        indexCatalogue(
-          catalogue(
-            [region('eu')],
-            [endpoint('a', ['eu'])],
-            [model('own', ['a'], { aliases: ['gpt-4o', 'a/b'], ...over }), model('other', ['a'])],
-          ),
-        );
-      const account = {
-        orgId: 'org_A',
-        plan: 'enterprise',
-        allowedRegions: null,
-        allowedModels: null,
-      } as const;
-      const ask = (name: string, of = named(), who: RouteAccount = account) =>
-        resolveRoute(of, { model: name, kind: 'chat' }, who, healthy).model.id;
-      expect(['own', 'gpt-4o', 'a/b', 'other'].map((name) => ask(name))).toEqual([
-        'own',
-        'own',
-        'own',
-        'other',
-      ]);
-      expect(modelsFor(named(), account).map((routes) => routes.model.id)).toEqual([
-        'own',
-        'other',
-      ]);
-      expect(() => ask('gpt-4o', named({ organisations: ['org_B'] }))).toThrow(Fault);
-      expect(() => ask('gpt-4o', named(), { ...account, allowedModels: ['other'] })).toThrow(
-        'leave out the model own',
+  it('is found by its aliases, which are in no list, and only by who may use it [requests.alias]', () => {
+    const named = (over: Partial<Model> = {}) =>
+      indexCatalogue(
+        catalogue(
+          [region('eu')],
+          [endpoint('a', ['eu'])],
+          [model('own', ['a'], { aliases: ['gpt-4o', 'a/b'], ...over }), model('other', ['a'])],
+        ),
       );
-    },
-  );
+    const account = {
+      orgId: 'org_A',
+      plan: 'enterprise',
+      allowedRegions: null,
+      allowedModels: null,
+    } as const;
+    const ask = (name: string, of = named(), who: RouteAccount = account) =>
+      resolveRoute(of, { model: name, kind: 'chat' }, who, healthy).model.id;
+    expect(['own', 'gpt-4o', 'a/b', 'other'].map((name) => ask(name))).toEqual([
+      'own',
+      'own',
+      'own',
+      'other',
+    ]);
+    expect(modelsFor(named(), account).map((routes) => routes.model.id)).toEqual(['own', 'other']);
+    expect(() => ask('gpt-4o', named({ organisations: ['org_B'] }))).toThrow(Fault);
+    expect(() => ask('gpt-4o', named(), { ...account, allowedModels: ['other'] })).toThrow(
+      'leave out the model own',
+    );
+  });
 
   it('answers for another customer’s model as for one that does not exist', () => {
     const account = { orgId: 'org_C' };
@@ -78,34 +70,26 @@ describe('the model', () => {
     );
   });
 
-  it(
-    'that gives fewer choices than asked for is invalid_n, not one answer',
-    { tags: ['requests.n'] },
-    () => {
-      expect(faultOf({ model: 'eu-only', n: 2 })).toMatchObject({ code: 'invalid_n', param: 'n' });
-      expect(faultOf({ model: 'eu-only', bestOf: 2 })).toMatchObject({
-        code: 'invalid_n',
-        param: 'best_of',
-      });
-      expect(resolve({ model: 'eu-only', n: 1 }).model.id).toBe('eu-only');
-    },
-  );
+  it('that gives fewer choices than asked for is invalid_n, not one answer [requests.n]', () => {
+    expect(faultOf({ model: 'eu-only', n: 2 })).toMatchObject({ code: 'invalid_n', param: 'n' });
+    expect(faultOf({ model: 'eu-only', bestOf: 2 })).toMatchObject({
+      code: 'invalid_n',
+      param: 'best_of',
+    });
+    expect(resolve({ model: 'eu-only', n: 1 }).model.id).toBe('eu-only');
+  });
 
-  it(
-    'takes the choices of all its prompts together as the work of one request, up to 128 texts',
-    { tags: ['requests.n'] },
-    () => {
-      expect(resolve({ model: 'both', n: 2, prompts: 64 }).model.id).toBe('both');
-      expect(resolve({ model: 'both', n: 1, prompts: 128 }).model.id).toBe('both');
-      expect(faultOf({ model: 'both', n: 2, prompts: 65 })).toMatchObject({
-        code: 'invalid_n',
-        param: 'n',
-        message: '2 for each of 65 prompts are 130 texts, and one request is for 128 at most.',
-      });
-      const best = { model: 'both', n: 1, bestOf: 2, prompts: 128 };
-      expect(faultOf(best)).toMatchObject({ code: 'invalid_n', param: 'best_of' });
-    },
-  );
+  it('takes the choices of all its prompts together as the work of one request, up to 128 texts [requests.n]', () => {
+    expect(resolve({ model: 'both', n: 2, prompts: 64 }).model.id).toBe('both');
+    expect(resolve({ model: 'both', n: 1, prompts: 128 }).model.id).toBe('both');
+    expect(faultOf({ model: 'both', n: 2, prompts: 65 })).toMatchObject({
+      code: 'invalid_n',
+      param: 'n',
+      message: '2 for each of 65 prompts are 130 texts, and one request is for 128 at most.',
+    });
+    const best = { model: 'both', n: 1, bestOf: 2, prompts: 128 };
+    expect(faultOf(best)).toMatchObject({ code: 'invalid_n', param: 'best_of' });
+  });
 
   it('takes as many tools as its catalogue entry says, and any number where that says nothing', () => {
     const tools = (count: number, field: 'tools' | 'functions' = 'tools') => ({
@@ -127,8 +111,7 @@ describe('the model', () => {
     ['declared', { model: 'short-vectors' }, 2_048],
     ['asked for', { model: 'short-vectors', dimensions: 3_072 }, 1_365],
   ] as const)(
-    'takes as many inputs as an answer holds values for: with %s dimensions',
-    { tags: ['limits.answers'] },
+    'takes as many inputs as an answer holds values for: with %s dimensions [limits.answers]',
     (_which, asked, most) => {
       const { dimensions, ...of }: { model?: string; dimensions?: number } = asked;
       const request = (inputs: number) =>
@@ -167,79 +150,67 @@ describe('the model', () => {
 });
 
 describe('what an organisation has chosen', () => {
-  it(
-    'refuses a model and a region that its settings leave out, by name; what others have alone stays unknown',
-    { tags: ['dashboard.settings'] },
-    () => {
-      const chosen = { allowedRegions: ['us'], allowedModels: ['both'] };
-      expect(codes({}, chosen)).toEqual(['us']);
-      expect(codes({ region: 'us' }, chosen)).toEqual(['us']);
-      expect(faultOf({ region: 'eu' }, chosen)).toMatchObject({
-        code: 'invalid_region',
-        param: 'region',
-        message: expect.stringContaining('settings of your organisation') as unknown,
-      });
-      expect(faultOf({ model: 'eu-only' }, chosen)).toMatchObject({
-        code: 'invalid_model',
-        param: 'model',
-        message: expect.stringContaining('settings of your organisation') as unknown,
-      });
-      const other = { ...chosen, orgId: 'org_C', allowedModels: ['private'] };
-      expect(faultOf({ model: 'private' }, other).message).toBe(
-        faultOf({ model: 'made-up' }, other).message,
-      );
-    },
-  );
+  it('refuses a model and a region that its settings leave out, by name; what others have alone stays unknown [dashboard.settings]', () => {
+    const chosen = { allowedRegions: ['us'], allowedModels: ['both'] };
+    expect(codes({}, chosen)).toEqual(['us']);
+    expect(codes({ region: 'us' }, chosen)).toEqual(['us']);
+    expect(faultOf({ region: 'eu' }, chosen)).toMatchObject({
+      code: 'invalid_region',
+      param: 'region',
+      message: expect.stringContaining('settings of your organisation') as unknown,
+    });
+    expect(faultOf({ model: 'eu-only' }, chosen)).toMatchObject({
+      code: 'invalid_model',
+      param: 'model',
+      message: expect.stringContaining('settings of your organisation') as unknown,
+    });
+    const other = { ...chosen, orgId: 'org_C', allowedModels: ['private'] };
+    expect(faultOf({ model: 'private' }, other).message).toBe(
+      faultOf({ model: 'made-up' }, other).message,
+    );
+  });
 
-  it(
-    'never runs a request in a region that is left out, however regions are and with any other settings',
-    { tags: ['dashboard.settings'] },
-    () => {
-      forAll(
-        [
-          fc.option(fc.subarray(['eu', 'us', 'dedicated', 'gone', 'none'], { minLength: 1 })),
-          fc.option(fc.subarray(['both', 'eu-only', 'private', 'vectors'], { minLength: 1 })),
-          fc.constantFrom('both', 'eu-only', 'private', 'plain'),
-          fc.option(fc.constantFrom('eu', 'us', 'dedicated')),
-          fc.subarray(['eu', 'us']),
-        ],
-        (allowedRegions, allowedModels, asked, pin, degraded) => {
-          const health = states(Object.fromEntries(degraded.map((code) => [code, 'degraded'])));
-          let candidates: string[] = [];
-          try {
-            candidates = codes(
-              { model: asked, region: pin },
-              { allowedRegions, allowedModels, health },
-            );
-          } catch (error) {
-            expect(error).toBeInstanceOf(Fault);
-            return;
-          }
-          expect(candidates.every((code) => allowedRegions?.includes(code) ?? true)).toBe(true);
-          expect(allowedModels?.includes(asked) ?? true).toBe(true);
-        },
-      );
-    },
-  );
+  it('never runs a request in a region that is left out, however regions are and with any other settings [dashboard.settings]', () => {
+    forAll(
+      [
+        fc.option(fc.subarray(['eu', 'us', 'dedicated', 'gone', 'none'], { minLength: 1 })),
+        fc.option(fc.subarray(['both', 'eu-only', 'private', 'vectors'], { minLength: 1 })),
+        fc.constantFrom('both', 'eu-only', 'private', 'plain'),
+        fc.option(fc.constantFrom('eu', 'us', 'dedicated')),
+        fc.subarray(['eu', 'us']),
+      ],
+      (allowedRegions, allowedModels, asked, pin, degraded) => {
+        const health = states(Object.fromEntries(degraded.map((code) => [code, 'degraded'])));
+        let candidates: string[] = [];
+        try {
+          candidates = codes(
+            { model: asked, region: pin },
+            { allowedRegions, allowedModels, health },
+          );
+        } catch (error) {
+          expect(error).toBeInstanceOf(Fault);
+          return;
+        }
+        expect(candidates.every((code) => allowedRegions?.includes(code) ?? true)).toBe(true);
+        expect(allowedModels?.includes(asked) ?? true).toBe(true);
+      },
+    );
+  });
 });
 
 describe('the region', () => {
-  it(
-    'refuses a region that does not exist with invalid_region',
-    { tags: ['codes.invalid_region'] },
-    () => {
-      expect(faultOf({ region: 'mars' })).toMatchObject({
-        code: 'invalid_region',
-        param: 'region',
-        status: 400,
-      });
-      expect(faultOf({ regionHeader: 'mars' })).toMatchObject({
-        code: 'invalid_region',
-        param: 'region',
-      });
-      expect(faultOf({ region: '' }).code).toBe('invalid_region');
-    },
-  );
+  it('refuses a region that does not exist with invalid_region [codes.invalid_region]', () => {
+    expect(faultOf({ region: 'mars' })).toMatchObject({
+      code: 'invalid_region',
+      param: 'region',
+      status: 400,
+    });
+    expect(faultOf({ regionHeader: 'mars' })).toMatchObject({
+      code: 'invalid_region',
+      param: 'region',
+    });
+    expect(faultOf({ region: '' }).code).toBe('invalid_region');
+  });
 
   it('refuses different regions in body and header with invalid_region', () => {
     expect(faultOf({ region: 'eu', regionHeader: 'us' }).code).toBe('invalid_region');
@@ -270,17 +241,13 @@ describe('the region', () => {
     },
   );
 
-  it(
-    'says that a decommissioned region is gone, also for a model that it never offered',
-    { tags: ['codes.region_decommissioned'] },
-    () => {
-      expect(faultOf({ region: 'gone' }).code).toBe('region_decommissioned');
-      expect(
-        faultOf({ region: 'us', model: 'eu-only' }, { health: states({ us: 'decommissioned' }) })
-          .code,
-      ).toBe('region_decommissioned');
-    },
-  );
+  it('says that a decommissioned region is gone, also for a model that it never offered [codes.region_decommissioned]', () => {
+    expect(faultOf({ region: 'gone' }).code).toBe('region_decommissioned');
+    expect(
+      faultOf({ region: 'us', model: 'eu-only' }, { health: states({ us: 'decommissioned' }) })
+        .code,
+    ).toBe('region_decommissioned');
+  });
 
   it('treats a region as degraded when every endpoint of the model is cut off, and not while one is left', () => {
     expect(faultOf({ region: 'eu' }, { health: states({}, ['eu eu-1', 'eu eu-2']) }).code).toBe(
@@ -347,7 +314,7 @@ describe('the tier', () => {
     expect(resolve({ model: 'plain' }).tier).toBe('audit');
   });
 
-  it('gives a tier below the plan when it is asked for', { tags: ['operations.tier'] }, () => {
+  it('gives a tier below the plan when it is asked for [operations.tier]', () => {
     expect(resolve({ tier: 'audit' }).tier).toBe('audit');
   });
 
@@ -358,8 +325,7 @@ describe('the tier', () => {
     ['not offered on the route', { model: 'plain', tier: 'audit_plus' }, {}],
     ['none that the plan covers', { model: 'hourly' }, { plan: 'audit' as const }],
   ])(
-    'refuses a tier that is %s with invalid_tier',
-    { tags: ['operations.tier', 'codes.invalid_tier'] },
+    'refuses a tier that is %s with invalid_tier [operations.tier, codes.invalid_tier]',
     (_why, request, account) => {
       expect(faultOf(request, account)).toMatchObject({
         code: 'invalid_tier',

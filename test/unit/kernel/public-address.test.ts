@@ -22,38 +22,26 @@ it.each([
   ['2002:7f00:1::', false],
   ['issuer.example', false],
   ['', false],
-])(
-  '%s is an address of the internet: %s',
-  { tags: ['dashboard.single-sign-on-outside'] },
-  (address, is) => {
-    expect(isPublicAddress(address)).toBe(is);
-  },
-);
+])('%s is an address of the internet: %s [dashboard.single-sign-on-outside]', (address, is) => {
+  expect(isPublicAddress(address)).toBe(is);
+});
 
-it(
-  'no private address is one of the internet, however its host part reads',
-  { tags: ['dashboard.single-sign-on-outside'] },
-  () => {
-    const octet = fc.nat(255);
-    forAll([octet, octet, octet], (b, c, d) => {
-      for (const network of [`10.${b}`, `127.${b}`, '192.168', '169.254']) {
-        expect(isPublicAddress(`${network}.${c}.${d}`)).toBe(false);
-      }
-    });
-  },
-);
+it('no private address is one of the internet, however its host part reads [dashboard.single-sign-on-outside]', () => {
+  const octet = fc.nat(255);
+  forAll([octet, octet, octet], (b, c, d) => {
+    for (const network of [`10.${b}`, `127.${b}`, '192.168', '169.254']) {
+      expect(isPublicAddress(`${network}.${c}.${d}`)).toBe(false);
+    }
+  });
+});
 
-it(
-  'of IPv6 what is routed is of the internet, however it is written',
-  { tags: ['dashboard.single-sign-on-outside'] },
-  () => {
-    forAll([fc.ipV6()], (address) => {
-      const first = Number.parseInt(
-        new URL(`http://[${address}]`).hostname.slice(1).split(':')[0] || '0',
-        16,
-      );
-      if (first < 0x2000 || first > 0x3fff) expect(isPublicAddress(address)).toBe(false);
-      else if (first > 0x2002 && first < 0x3fff) expect(isPublicAddress(address)).toBe(true);
-    });
-  },
-);
+it('of IPv6 what is routed is of the internet, however it is written [dashboard.single-sign-on-outside]', () => {
+  forAll([fc.ipV6()], (address) => {
+    const first = Number.parseInt(
+      new URL(`http://[${address}]`).hostname.slice(1).split(':')[0] || '0',
+      16,
+    );
+    if (first < 0x2000 || first > 0x3fff) expect(isPublicAddress(address)).toBe(false);
+    else if (first > 0x2002 && first < 0x3fff) expect(isPublicAddress(address)).toBe(true);
+  });
+});

@@ -24,49 +24,41 @@ const metadata = fc.oneof(
   fc.dictionary(fc.oneof(fc.constantFrom(...KEYS, 'ignored_tools', 'user'), fc.string()), value),
 );
 
-it(
-  'of any metadata nothing comes out but declared keys with values of the alphabet, as they were, and nothing is thrown',
-  { tags: ['tags.declared'] },
-  () => {
-    forAll([metadata, fc.subarray(KEYS)], { numRuns: runs(2_000, 200) }, (given, keys) => {
-      const tags = tagsIn(given, keys) ?? [];
-      for (const tag of tags) {
-        const { key, value: text } = tagOf(tag)!;
-        expect(keys).toContain(key);
-        expect(text).toBe((given as Record<string, unknown>)[key]);
-        expect(tag.length).toBeLessThanOrEqual(TAG_LENGTH_MAX);
-        expect(tag).not.toMatch(/[^\w.=-]/);
-      }
-      expect(new Set(tags).size).toBe(tags.length);
-    });
-    expect(tagsIn({ team: 'search', project: 'a b', other: 'x' }, KEYS)).toEqual(['team=search']);
-    expect(tagsIn({ team: 'search' }, [])).toBeUndefined();
-  },
-);
-
-it(
-  'what the product writes and what names a person cannot be declared, nor more than ten keys',
-  { tags: ['tags.declared'] },
-  () => {
-    for (const never of [
-      'ignored_tools',
-      'user',
-      'user_id',
-      '',
-      'a=b',
-      'a,b',
-      '_a',
-      'x'.repeat(65),
-    ]) {
-      expect(isTagKey(never)).toBe(false);
-      expect(() => checkTagKeys(['team', never])).toThrow(
-        expect.objectContaining({ code: 'invalid_tags' }),
-      );
+it('of any metadata nothing comes out but declared keys with values of the alphabet, as they were, and nothing is thrown [tags.declared]', () => {
+  forAll([metadata, fc.subarray(KEYS)], { numRuns: runs(2_000, 200) }, (given, keys) => {
+    const tags = tagsIn(given, keys) ?? [];
+    for (const tag of tags) {
+      const { key, value: text } = tagOf(tag)!;
+      expect(keys).toContain(key);
+      expect(text).toBe((given as Record<string, unknown>)[key]);
+      expect(tag.length).toBeLessThanOrEqual(TAG_LENGTH_MAX);
+      expect(tag).not.toMatch(/[^\w.=-]/);
     }
-    const many = Array.from({ length: TAG_KEYS_MAX }, (_, i) => `k${i}`);
-    expect(checkTagKeys([...many, 'k0'])).toEqual(many);
-    expect(() => checkTagKeys([...many, 'one-more'])).toThrow(
+    expect(new Set(tags).size).toBe(tags.length);
+  });
+  expect(tagsIn({ team: 'search', project: 'a b', other: 'x' }, KEYS)).toEqual(['team=search']);
+  expect(tagsIn({ team: 'search' }, [])).toBeUndefined();
+});
+
+it('what the product writes and what names a person cannot be declared, nor more than ten keys [tags.declared]', () => {
+  for (const never of [
+    'ignored_tools',
+    'user',
+    'user_id',
+    '',
+    'a=b',
+    'a,b',
+    '_a',
+    'x'.repeat(65),
+  ]) {
+    expect(isTagKey(never)).toBe(false);
+    expect(() => checkTagKeys(['team', never])).toThrow(
       expect.objectContaining({ code: 'invalid_tags' }),
     );
-  },
-);
+  }
+  const many = Array.from({ length: TAG_KEYS_MAX }, (_, i) => `k${i}`);
+  expect(checkTagKeys([...many, 'k0'])).toEqual(many);
+  expect(() => checkTagKeys([...many, 'one-more'])).toThrow(
+    expect.objectContaining({ code: 'invalid_tags' }),
+  );
+});

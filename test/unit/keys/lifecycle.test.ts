@@ -19,18 +19,14 @@ type Key = Parameters<typeof restore>[0];
 const codeOf = (act: () => unknown): string | null => thrownBy(Fault, act)?.code ?? null;
 
 describe('the life of a key', () => {
-  it(
-    'revocation is reversible for 90 days to the millisecond, and purged from then on',
-    { tags: ['keys.ninety-days'] },
-    () => {
-      const revoked = revoke<Key>(ACTIVE, 1_000);
-      const end = 1_000 + RESTORE_WINDOW_MS;
-      expect(restore(revoked, end - 1)).toEqual(ACTIVE);
-      expect(purgedUntil(end - 1)).toBe(999);
-      expect(codeOf(() => restore(revoked, end))).toBe('key_state_conflict');
-      expect(purgedUntil(end)).toBe(1_000);
-    },
-  );
+  it('revocation is reversible for 90 days to the millisecond, and purged from then on [keys.ninety-days]', () => {
+    const revoked = revoke<Key>(ACTIVE, 1_000);
+    const end = 1_000 + RESTORE_WINDOW_MS;
+    expect(restore(revoked, end - 1)).toEqual(ACTIVE);
+    expect(purgedUntil(end - 1)).toBe(999);
+    expect(codeOf(() => restore(revoked, end))).toBe('key_state_conflict');
+    expect(purgedUntil(end)).toBe(1_000);
+  });
 
   it('expires by the clock, before any job has written it down', () => {
     const key: Key = { ...ACTIVE, expiresAt: 5_000 };
@@ -55,25 +51,21 @@ describe('the life of a key', () => {
     expect(codeOf(() => restore(revoked, 6_000))).toBe('key_state_conflict');
   });
 
-  it(
-    'says until when a revocation can be undone, and nothing once it cannot',
-    { tags: ['keys.ninety-days'] },
-    () => {
-      const revoked = revoke<Key>(ACTIVE, 1_000);
-      const end = 1_000 + RESTORE_WINDOW_MS;
-      const expiring = { ...revoked, expiresAt: 5_000 };
-      expect(restorableUntil(ACTIVE, 1_000)).toBe(null);
-      for (const [key, until] of [
-        [revoked, end],
-        [expiring, 5_000],
-      ] as const) {
-        expect(restorableUntil(key, until - 1)).toBe(until);
-        expect(codeOf(() => restore(key, until - 1))).toBe(null);
-        expect(restorableUntil(key, until)).toBe(null);
-        expect(codeOf(() => restore(key, until))).toBe('key_state_conflict');
-      }
-    },
-  );
+  it('says until when a revocation can be undone, and nothing once it cannot [keys.ninety-days]', () => {
+    const revoked = revoke<Key>(ACTIVE, 1_000);
+    const end = 1_000 + RESTORE_WINDOW_MS;
+    const expiring = { ...revoked, expiresAt: 5_000 };
+    expect(restorableUntil(ACTIVE, 1_000)).toBe(null);
+    for (const [key, until] of [
+      [revoked, end],
+      [expiring, 5_000],
+    ] as const) {
+      expect(restorableUntil(key, until - 1)).toBe(until);
+      expect(codeOf(() => restore(key, until - 1))).toBe(null);
+      expect(restorableUntil(key, until)).toBe(null);
+      expect(codeOf(() => restore(key, until))).toBe('key_state_conflict');
+    }
+  });
 
   it('is warned of once in its last day and once in the two weeks before', () => {
     const day = 86_400_000;
@@ -91,36 +83,32 @@ describe('the life of a key', () => {
     ]);
   });
 
-  it(
-    'takes only the arrows of the specification, under any sequence of acts',
-    { tags: ['keys.no-other-arrows'] },
-    () => {
-      const act = fc.record({
-        name: fc.constantFrom('revoke', 'leak', 'restore', 'expire', 'wait'),
-        days: fc.nat(60),
-      });
-      const allowed = new Set(['active>revoked', 'active>expired', 'revoked>active']);
-      forAll([fc.option(fc.nat(200)), fc.array(act)], (expiryDay, acts) => {
-        const day = 86_400_000;
-        let now = 0;
-        let key: Key = { ...ACTIVE, expiresAt: expiryDay === null ? null : expiryDay * day };
-        for (const { name, days } of acts) {
-          now += days * day;
-          const before = stateAt(key, now);
-          try {
-            if (name === 'revoke') key = revoke(key, now);
-            if (name === 'leak') key = revoke(key, now, true);
-            if (name === 'restore') key = restore(key, now);
-            // What the job writes down.
-            if (name === 'expire') key = { ...key, state: stateAt(key, now) };
-          } catch (error) {
-            expect(error).toMatchObject({ code: 'key_state_conflict' });
-          }
-          const after = stateAt(key, now);
-          if (before !== after) expect(allowed).toContain(`${before}>${after}`);
-          expect(key.revokedAt !== null).toBe(key.state === 'revoked');
+  it('takes only the arrows of the specification, under any sequence of acts [keys.no-other-arrows]', () => {
+    const act = fc.record({
+      name: fc.constantFrom('revoke', 'leak', 'restore', 'expire', 'wait'),
+      days: fc.nat(60),
+    });
+    const allowed = new Set(['active>revoked', 'active>expired', 'revoked>active']);
+    forAll([fc.option(fc.nat(200)), fc.array(act)], (expiryDay, acts) => {
+      const day = 86_400_000;
+      let now = 0;
+      let key: Key = { ...ACTIVE, expiresAt: expiryDay === null ? null : expiryDay * day };
+      for (const { name, days } of acts) {
+        now += days * day;
+        const before = stateAt(key, now);
+        try {
+          if (name === 'revoke') key = revoke(key, now);
+          if (name === 'leak') key = revoke(key, now, true);
+          if (name === 'restore') key = restore(key, now);
+          // What the job writes down.
+          if (name === 'expire') key = { ...key, state: stateAt(key, now) };
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'key_state_conflict' });
         }
-      });
-    },
-  );
+        const after = stateAt(key, now);
+        if (before !== after) expect(allowed).toContain(`${before}>${after}`);
+        expect(key.revokedAt !== null).toBe(key.state === 'revoked');
+      }
+    });
+  });
 });

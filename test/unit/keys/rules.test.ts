@@ -40,13 +40,13 @@ function refusal(
 const codeOf = (act: () => unknown): string | null => thrownBy(Fault, act)?.code ?? null;
 
 describe('what a key may be granted', () => {
-  it('is the default set when no scope is named', { tags: ['scopes.default'] }, () => {
+  it('is the default set when no scope is named [scopes.default]', () => {
     for (const plan of PLANS) {
       expect(grantKey({ name: 'a' }, terms({ plan })).scopes).toEqual(DEFAULT_SCOPES);
     }
   });
 
-  it('never goes beyond the plan', { tags: ['scopes.plans'] }, () => {
+  it('never goes beyond the plan [scopes.plans]', () => {
     for (const scope of ['service:lineage', 'service:export', 'admin:keys']) {
       expect(refusal({ scopes: [scope] }, { plan: 'audit' })).toEqual(['invalid_scope', 'scopes']);
     }
@@ -61,7 +61,7 @@ describe('what a key may be granted', () => {
     );
   });
 
-  it('is not admin:keys when a key grants', { tags: ['scopes.no-escalation'] }, () => {
+  it('is not admin:keys when a key grants [scopes.no-escalation]', () => {
     expect(refusal({ scopes: ['admin:keys'] }, { grantor: 'key' })).toEqual([
       'invalid_scope',
       'scopes',
@@ -82,20 +82,16 @@ describe('what a key may be granted', () => {
     ]);
   });
 
-  it(
-    'expires on audit_plus and enterprise only, within ten years',
-    { tags: ['keys.expiry-plans'] },
-    () => {
-      expect(refusal({ expiresAt: NOW + 1 }, { plan: 'audit' })).toEqual([
-        'invalid_expiry',
-        'expires_at',
-      ]);
-      for (const expiresAt of [NOW, NOW - 1, Number.NaN, NOW + EXPIRY_MAX_MS + 1]) {
-        expect(refusal({ expiresAt })[0]).toBe('invalid_expiry');
-      }
-      expect(grantKey({ name: 'a', expiresAt: NOW + 1 }, terms()).expiresAt).toBe(NOW + 1);
-    },
-  );
+  it('expires on audit_plus and enterprise only, within ten years [keys.expiry-plans]', () => {
+    expect(refusal({ expiresAt: NOW + 1 }, { plan: 'audit' })).toEqual([
+      'invalid_expiry',
+      'expires_at',
+    ]);
+    for (const expiresAt of [NOW, NOW - 1, Number.NaN, NOW + EXPIRY_MAX_MS + 1]) {
+      expect(refusal({ expiresAt })[0]).toBe('invalid_expiry');
+    }
+    expect(grantKey({ name: 'a', expiresAt: NOW + 1 }, terms()).expiresAt).toBe(NOW + 1);
+  });
 
   it('has a limit within the organisation’s own', () => {
     const { requestsPerSecond, burst } = PLAN_LIMITS.audit_plus;
@@ -152,7 +148,7 @@ describe('a rotation successor', () => {
     lastUsedAt: null,
   };
 
-  it('inherits name, scopes and limit, not the expiry', { tags: ['keys.successor'] }, () => {
+  it('inherits name, scopes and limit, not the expiry [keys.successor]', () => {
     expect(grantSuccessor(predecessor, {}, terms())).toEqual({
       name: 'production',
       scopes: ['inference:write', 'service:export'],
@@ -161,7 +157,7 @@ describe('a rotation successor', () => {
     });
   });
 
-  it('takes what is specified instead', { tags: ['keys.successor'] }, () => {
+  it('takes what is specified instead [keys.successor]', () => {
     const request = { scopes: ['service:read'], expiresAt: NOW + 5 };
     expect(grantSuccessor(predecessor, request, terms())).toMatchObject(request);
   });

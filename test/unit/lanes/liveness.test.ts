@@ -60,41 +60,33 @@ describe('a process that may take others for dead', () => {
     }
   });
 
-  it(
-    'a process that was stopped for seven seconds judges no other until it is heard again and others have had as long as makes one dead',
-    { tags: ['survives.stalled-together'] },
-    async () => {
-      const { liveness, pass } = await beating();
-      await pass(3_000);
-      // Stopped: the clock goes on, and no timer of its own has run yet when it wakes.
-      const steady = performance.now.bind(performance);
-      vi.spyOn(performance, 'now').mockImplementation(() => steady() + 7_000);
-      expect(liveness.mayJudge()).toBe(false);
-      await pass(1_000);
-      expect(liveness.mayJudge()).toBe(false);
-      await pass(4_500);
-      expect(liveness.mayJudge()).toBe(false);
-      await pass(1_000);
-      expect(liveness.mayJudge()).toBe(true);
-    },
-  );
+  it('a process that was stopped for seven seconds judges no other until it is heard again and others have had as long as makes one dead [survives.stalled-together]', async () => {
+    const { liveness, pass } = await beating();
+    await pass(3_000);
+    // Stopped: the clock goes on, and no timer of its own has run yet when it wakes.
+    const steady = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => steady() + 7_000);
+    expect(liveness.mayJudge()).toBe(false);
+    await pass(1_000);
+    expect(liveness.mayJudge()).toBe(false);
+    await pass(4_500);
+    expect(liveness.mayJudge()).toBe(false);
+    await pass(1_000);
+    expect(liveness.mayJudge()).toBe(true);
+  });
 
-  it(
-    'a process whose Redis was frozen judges no other until others have had the time to be heard again',
-    { tags: ['survives.stalled-together'] },
-    async () => {
-      const { redis, liveness, pass } = await beating();
-      redis.freeze();
-      await pass(3_500);
-      expect(liveness.mayJudge()).toBe(false);
-      await pass(4_000);
-      redis.thaw();
-      await settled();
-      expect(liveness.mayJudge()).toBe(false);
-      await pass(4_500);
-      expect(liveness.mayJudge()).toBe(false);
-      await pass(1_000);
-      expect(liveness.mayJudge()).toBe(true);
-    },
-  );
+  it('a process whose Redis was frozen judges no other until others have had the time to be heard again [survives.stalled-together]', async () => {
+    const { redis, liveness, pass } = await beating();
+    redis.freeze();
+    await pass(3_500);
+    expect(liveness.mayJudge()).toBe(false);
+    await pass(4_000);
+    redis.thaw();
+    await settled();
+    expect(liveness.mayJudge()).toBe(false);
+    await pass(4_500);
+    expect(liveness.mayJudge()).toBe(false);
+    await pass(1_000);
+    expect(liveness.mayJudge()).toBe(true);
+  });
 });

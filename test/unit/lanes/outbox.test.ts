@@ -83,26 +83,22 @@ describe('an outbox that relays streams', () => {
     expect(writes.slice(1)).toEqual([{ at: began + GATHER_MS, seqs: [2, 3, 4] }]);
   });
 
-  it(
-    'a quarter of a mebibyte of frames is written at once, and those with more to add hear when it is on its way',
-    { tags: ['limits.slow-readers'] },
-    async () => {
-      const { outbox, writes } = recorded();
-      outbox.send('p', frame(1));
-      await turn();
-      const heard: number[] = [];
-      const ask = (): void => void outbox.whenRoom().then(() => heard.push(writes.length));
-      ask();
-      for (let seq = 2; seq <= 5; seq += 1) outbox.send('p', frame(seq), 'x'.repeat(65_536));
-      ask();
-      expect(heard).toEqual([]);
-      await turn();
-      expect(writes[1]?.seqs.length).toBe(4);
-      expect(writes[1]?.at).toBe(writes[0]?.at);
-      // The first had room at once; the second heard with the write that takes what it waited for.
-      expect(heard).toEqual([1, 2]);
-    },
-  );
+  it('a quarter of a mebibyte of frames is written at once, and those with more to add hear when it is on its way [limits.slow-readers]', async () => {
+    const { outbox, writes } = recorded();
+    outbox.send('p', frame(1));
+    await turn();
+    const heard: number[] = [];
+    const ask = (): void => void outbox.whenRoom().then(() => heard.push(writes.length));
+    ask();
+    for (let seq = 2; seq <= 5; seq += 1) outbox.send('p', frame(seq), 'x'.repeat(65_536));
+    ask();
+    expect(heard).toEqual([]);
+    await turn();
+    expect(writes[1]?.seqs.length).toBe(4);
+    expect(writes[1]?.at).toBe(writes[0]?.at);
+    // The first had room at once; the second heard with the write that takes what it waited for.
+    expect(heard).toEqual([1, 2]);
+  });
 
   it('an answer waits for nothing, and takes the frames before it along', async () => {
     const { outbox, writes } = recorded();

@@ -10,7 +10,7 @@ const burst = fc.integer({ min: 1, max: 1_000 });
 const gaps = fc.array(fc.integer({ min: 0, max: 200_000 }), { maxLength: 300 });
 
 describe('the per-second limit', () => {
-  it('the rate limit admits exactly the burst at one moment', { tags: ['limits.audit'] }, () => {
+  it('the rate limit admits exactly the burst at one moment [limits.audit]', () => {
     forAll([rate, burst], (perSecond, size) => {
       const interval = intervalUsOf(perSecond);
       let tat = 0;
@@ -25,29 +25,25 @@ describe('the per-second limit', () => {
     });
   });
 
-  it(
-    'the rate limit never admits more than burst plus rate times any window',
-    { tags: ['limits.audit'] },
-    () => {
-      forAll([rate, burst, gaps], (perSecond, size, between) => {
-        const interval = intervalUsOf(perSecond);
-        const times: number[] = [];
-        let now = 1e15;
-        let tat = 0;
-        for (const gap of between) {
-          now += gap;
-          const decision = decideArrival(tat, now, interval, size);
-          if (!decision.allowed) continue;
-          tat = decision.nextTatUs;
-          times.push(now);
-        }
-        for (let from = 0; from < times.length; from += 1) {
-          const span = times.at(-1)! - times[from]!;
-          expect(times.length - from).toBeLessThanOrEqual(size + Math.floor(span / interval));
-        }
-      });
-    },
-  );
+  it('the rate limit never admits more than burst plus rate times any window [limits.audit]', () => {
+    forAll([rate, burst, gaps], (perSecond, size, between) => {
+      const interval = intervalUsOf(perSecond);
+      const times: number[] = [];
+      let now = 1e15;
+      let tat = 0;
+      for (const gap of between) {
+        now += gap;
+        const decision = decideArrival(tat, now, interval, size);
+        if (!decision.allowed) continue;
+        tat = decision.nextTatUs;
+        times.push(now);
+      }
+      for (let from = 0; from < times.length; from += 1) {
+        const span = times.at(-1)! - times[from]!;
+        expect(times.length - from).toBeLessThanOrEqual(size + Math.floor(span / interval));
+      }
+    });
+  });
 
   it('the rate limit names the exact wait after which the same request is admitted', () => {
     forAll([rate, burst, fc.integer({ min: 0, max: 10_000_000 })], (perSecond, size, ahead) => {

@@ -28,7 +28,7 @@ const LOSS: LossStatement = {
   reason: 'the disk failed — twice',
 };
 
-describe('the statement of a loss', { tags: ['survives.declared-loss'] }, () => {
+describe('the statement of a loss [survives.declared-loss]', () => {
   it('reads back as it was written, is signed under the name of its log, and says itself in a sentence', () => {
     const signer = makeCheckpointSigner();
     const { note, statement } = parseLoss(signedLoss(LOSS, signer));

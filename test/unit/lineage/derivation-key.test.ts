@@ -49,31 +49,27 @@ describe('a derivation key', () => {
     expect(of({ ...hour, provider: 'Q' })).not.toBe(of(hour));
   });
 
-  it(
-    'is one for requests that differ in tokens, attempts and time alone: they take the same records through the same formulas',
-    { tags: ['evidence.sources'] },
-    () => {
-      const figures = fc.record({
-        inputTokens: fc.nat(6_000),
-        outputTokens: fc.nat(3_000),
-        attempts: fc.integer({ min: 1, max: 4 }),
-        hour: fc.integer({ min: 10, max: 23 }),
-      });
-      forAll([requests, figures, figures], { numRuns: runs(300) }, (input, one, other) => {
-        const [a, b] = [one, other].map((each) => changed(input, each)) as [
-          EstimateInput,
-          EstimateInput,
-        ];
-        try {
-          if (keyOf(a) !== keyOf(b)) return;
-        } catch (error) {
-          if (error instanceof MethodologyFailure) return;
-          throw error;
-        }
-        expect(formOf(METHODOLOGY.explain(a))).toEqual(formOf(METHODOLOGY.explain(b)));
-      });
-    },
-  );
+  it('is one for requests that differ in tokens, attempts and time alone: they take the same records through the same formulas [evidence.sources]', () => {
+    const figures = fc.record({
+      inputTokens: fc.nat(6_000),
+      outputTokens: fc.nat(3_000),
+      attempts: fc.integer({ min: 1, max: 4 }),
+      hour: fc.integer({ min: 10, max: 23 }),
+    });
+    forAll([requests, figures, figures], { numRuns: runs(300) }, (input, one, other) => {
+      const [a, b] = [one, other].map((each) => changed(input, each)) as [
+        EstimateInput,
+        EstimateInput,
+      ];
+      try {
+        if (keyOf(a) !== keyOf(b)) return;
+      } catch (error) {
+        if (error instanceof MethodologyFailure) return;
+        throw error;
+      }
+      expect(formOf(METHODOLOGY.explain(a))).toEqual(formOf(METHODOLOGY.explain(b)));
+    });
+  });
 
   it('does not change with the figures of a request, nor with the hour', () => {
     const key = keyOf(withTokens(300, 200));

@@ -139,77 +139,73 @@ const readings = fc.array(
 );
 
 describe('attribution', () => {
-  it(
-    'what is attributed and what is idle is what was metered, over random arrivals, overlaps, restarts, resets and gaps',
-    { tags: ['receipts.metered'] },
-    () => {
-      let metered = 0;
-      let attributed = 0;
-      forAll(
-        [anyRuns, readings, fc.option(fc.bigInt({ min: 0n, max: 500_000_000n }))],
-        { numRuns: RUNS },
-        (drawn, steps, idle) => {
-          const all = drawn.map(({ ms, ...run }): Run => ({ ...run, to: run.from + ms }));
-          let at = 0;
-          let counter = 5_000_000;
-          let expected = 0n;
-          let found = 0n;
-          const given = new Map<string, bigint>();
-          let before = read(at, energyMj(0, counter));
-          for (const { ms, watts: power, event } of steps) {
-            at += event === 'gap' ? 400_000 : ms;
-            counter += power * ms;
-            if (event === 'restart') counter = 1;
-            if (event === 'away') continue;
-            const after = read(at, energyMj(0, counter));
-            const energy = energyBetween(before, after);
-            // What is not known has its reason, and everything else is metered.
-            const reasons: Readonly<Record<string, readonly unknown[]>> = {
-              gap: ['gap'],
-              // A counter that stands at its beginning twice has not moved.
-              restart: ['counter_reset', 'implausible'],
-            };
-            const unknown = typeof energy === 'string' ? energy : undefined;
-            expect(reasons[event] ?? [undefined]).toContain(unknown);
-            if (typeof energy !== 'string') {
-              expected +=
-                BigInt(Number(after.accelerators['GPU-0']!.energyUj)) -
-                BigInt(before.accelerators['GPU-0']!.energyUj!);
-              const { idleUj, shares } = attribute(energy, all, idle ?? undefined);
-              found += idleUj;
-              expect(idleUj).toBeGreaterThanOrEqual(0n);
-              const ran = all.filter(
-                (run) =>
-                  run.weight > 0 &&
-                  run.from < energy.to &&
-                  Math.max(run.to, run.from + 1) > energy.from,
-              );
-              // A request that ran has a share, and it is of something unless idling took all.
-              expect(shares.map(({ receiptId }) => receiptId)).toEqual(
-                ran.map(({ receiptId }) => receiptId).toSorted(),
-              );
-              const shared = shares.reduce((sum, { energyUj }) => sum + energyUj, 0n);
-              expect(shared > 0n).toBe(shares.length > 0 && idleUj < energy.energyUj);
-              metered += 1;
-              attributed += shared > 0n ? 1 : 0;
-              for (const { receiptId, energyUj } of shares) {
-                expect(energyUj).toBeGreaterThanOrEqual(0n);
-                given.set(receiptId, (given.get(receiptId) ?? 0n) + energyUj);
-              }
+  it('what is attributed and what is idle is what was metered, over random arrivals, overlaps, restarts, resets and gaps [receipts.metered]', () => {
+    let metered = 0;
+    let attributed = 0;
+    forAll(
+      [anyRuns, readings, fc.option(fc.bigInt({ min: 0n, max: 500_000_000n }))],
+      { numRuns: RUNS },
+      (drawn, steps, idle) => {
+        const all = drawn.map(({ ms, ...run }): Run => ({ ...run, to: run.from + ms }));
+        let at = 0;
+        let counter = 5_000_000;
+        let expected = 0n;
+        let found = 0n;
+        const given = new Map<string, bigint>();
+        let before = read(at, energyMj(0, counter));
+        for (const { ms, watts: power, event } of steps) {
+          at += event === 'gap' ? 400_000 : ms;
+          counter += power * ms;
+          if (event === 'restart') counter = 1;
+          if (event === 'away') continue;
+          const after = read(at, energyMj(0, counter));
+          const energy = energyBetween(before, after);
+          // What is not known has its reason, and everything else is metered.
+          const reasons: Readonly<Record<string, readonly unknown[]>> = {
+            gap: ['gap'],
+            // A counter that stands at its beginning twice has not moved.
+            restart: ['counter_reset', 'implausible'],
+          };
+          const unknown = typeof energy === 'string' ? energy : undefined;
+          expect(reasons[event] ?? [undefined]).toContain(unknown);
+          if (typeof energy !== 'string') {
+            expected +=
+              BigInt(Number(after.accelerators['GPU-0']!.energyUj)) -
+              BigInt(before.accelerators['GPU-0']!.energyUj!);
+            const { idleUj, shares } = attribute(energy, all, idle ?? undefined);
+            found += idleUj;
+            expect(idleUj).toBeGreaterThanOrEqual(0n);
+            const ran = all.filter(
+              (run) =>
+                run.weight > 0 &&
+                run.from < energy.to &&
+                Math.max(run.to, run.from + 1) > energy.from,
+            );
+            // A request that ran has a share, and it is of something unless idling took all.
+            expect(shares.map(({ receiptId }) => receiptId)).toEqual(
+              ran.map(({ receiptId }) => receiptId).toSorted(),
+            );
+            const shared = shares.reduce((sum, { energyUj }) => sum + energyUj, 0n);
+            expect(shared > 0n).toBe(shares.length > 0 && idleUj < energy.energyUj);
+            metered += 1;
+            attributed += shared > 0n ? 1 : 0;
+            for (const { receiptId, energyUj } of shares) {
+              expect(energyUj).toBeGreaterThanOrEqual(0n);
+              given.set(receiptId, (given.get(receiptId) ?? 0n) + energyUj);
             }
-            before = after;
           }
-          for (const share of given.values()) found += share;
-          expect(found).toBe(expected);
-          for (const { receiptId, weight } of all)
-            if (weight === 0) expect(given.has(receiptId)).toBe(false);
-        },
-      );
-      // A property that holds of nothing would hold.
-      expect(metered).toBeGreaterThan(RUNS);
-      expect(attributed).toBeGreaterThan(RUNS / 5);
-    },
-  );
+          before = after;
+        }
+        for (const share of given.values()) found += share;
+        expect(found).toBe(expected);
+        for (const { receiptId, weight } of all)
+          if (weight === 0) expect(given.has(receiptId)).toBe(false);
+      },
+    );
+    // A property that holds of nothing would hold.
+    expect(metered).toBeGreaterThan(RUNS);
+    expect(attributed).toBeGreaterThan(RUNS / 5);
+  });
 
   const interval = { from: 0, to: 10_000, energyUj: 1_000_000_000n };
   const run = (id: string, from: number, to: number, weight = 100): Run => ({

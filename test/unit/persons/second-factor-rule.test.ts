@@ -24,8 +24,7 @@ it.each([
   ['its own issuer', 'org_a', null, none, undefined],
   ['the issuer of another organisation', 'org_b', null, none, 'a second factor'],
 ] as const)(
-  'an organisation that requires a second factor, opened by %s',
-  { tags: ['dashboard.second-factor-required'] },
+  'an organisation that requires a second factor, opened by %s [dashboard.second-factor-required]',
   (_by, organisation, confirmedAt, factors, lack) => {
     const signedIn = { session: session(organisation, confirmedAt), ...factors };
     expect(lackOf({ orgId: 'org_a', asksSecondFactor: true }, signedIn)).toBe(lack);

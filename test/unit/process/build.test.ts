@@ -19,7 +19,7 @@ function folderWith(files: Readonly<Record<string, string>>): string {
   return folder;
 }
 
-describe('the commit that a build was made at is told', { tags: ['operators.build'] }, () => {
+describe('the commit that a build was made at is told [operators.build]', () => {
   it.each<[string, Record<string, string>, string?]>([
     ['of a package or an image', { commit: `${COMMIT}\n` }],
     ['of a checkout of no branch', { '.git/HEAD': `${COMMIT}\n` }],

@@ -123,20 +123,16 @@ describe('what stands on each kind of receipt', () => {
     expect(buildReceipt(INPUTS['audit']!).inclusionPromise).toBeUndefined();
   });
 
-  it(
-    'degraded: no measurement, the stage and code, a sentence for a person',
-    { tags: ['receipts.degraded'] },
-    () => {
-      const document = buildReceipt(INPUTS['degraded']!);
-      expect(document).toMatchObject({
-        tier: 'degraded',
-        degradation: { stage: 'model', code: 'model_size_unknown', requestedTier: 'audit_plus' },
-      });
-      expect(document.explanation).toMatch(/will be recalculated/);
-      expect(document.measurement).toBeUndefined();
-      expect(document.credentialSubject.outputTokens).toBe(356);
-    },
-  );
+  it('degraded: no measurement, the stage and code, a sentence for a person [receipts.degraded]', () => {
+    const document = buildReceipt(INPUTS['degraded']!);
+    expect(document).toMatchObject({
+      tier: 'degraded',
+      degradation: { stage: 'model', code: 'model_size_unknown', requestedTier: 'audit_plus' },
+    });
+    expect(document.explanation).toMatch(/will be recalculated/);
+    expect(document.measurement).toBeUndefined();
+    expect(document.credentialSubject.outputTokens).toBe(356);
+  });
 
   it('refused: no tokens and no measurement, the policy instead', () => {
     const document = buildReceipt(INPUTS['refused']!);

@@ -19,7 +19,7 @@ const MIXED = Buffer.concat([Buffer.from([0xff, 0]), Buffer.from(WORDS)]).toStri
 const of = (text: string, encoding: BufferEncoding): string =>
   Buffer.from(text, encoding).toString('base64');
 
-describe('a file of a part', { tags: ['operations.screening'] }, () => {
+describe('a file of a part [operations.screening]', () => {
   it.each([
     `data:text/plain;base64,${BASE64}`,
     `data:text/x-anything; charset=utf-8;base64,${BASE64}`,

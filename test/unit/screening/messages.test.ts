@@ -22,32 +22,28 @@ function stringsIn(given: unknown, found: string[] = []): string[] {
 }
 
 describe('the texts of a request for a message that goes on as it came', () => {
-  it(
-    'hold every text of its blocks, tools and fields, in each of their members',
-    { tags: ['operations.screening'] },
-    () => {
-      forAll([value, words, words], (given, one, another) => {
-        const block: JsonObject = { type: 'text', text: one, note: given };
-        const result = { type: 'tool_result', tool_use_id: another, content: [block] };
-        const call = { type: 'tool_use', id: 'a', name: another, input: { [one]: given } };
-        const document = {
-          type: 'document',
-          title: one,
-          context: another,
-          source: { type: 'content', content: [block] },
-          note: given,
-        };
-        const all = [one, another, ...stringsIn(given)];
-        for (const body of [
-          user(block, result, call, document),
-          { system: [block, { type: 'text', text: another }] },
-          { tools: [{ name: one, description: another, input_schema: { title: given } }] },
-          { mcp_servers: [{ name: one, note: [another, given] }] },
-        ])
-          expect(textsIn(body)).toEqual(expect.arrayContaining(all));
-      });
-    },
-  );
+  it('hold every text of its blocks, tools and fields, in each of their members [operations.screening]', () => {
+    forAll([value, words, words], (given, one, another) => {
+      const block: JsonObject = { type: 'text', text: one, note: given };
+      const result = { type: 'tool_result', tool_use_id: another, content: [block] };
+      const call = { type: 'tool_use', id: 'a', name: another, input: { [one]: given } };
+      const document = {
+        type: 'document',
+        title: one,
+        context: another,
+        source: { type: 'content', content: [block] },
+        note: given,
+      };
+      const all = [one, another, ...stringsIn(given)];
+      for (const body of [
+        user(block, result, call, document),
+        { system: [block, { type: 'text', text: another }] },
+        { tools: [{ name: one, description: another, input_schema: { title: given } }] },
+        { mcp_servers: [{ name: one, note: [another, given] }] },
+      ])
+        expect(textsIn(body)).toEqual(expect.arrayContaining(all));
+    });
+  });
 
   it('hold a sentence that is cut between two blocks as one, and what was thought apart', () => {
     const parts = ['a sen', 'tence'].map((text) => ({ type: 'text', text }));

@@ -80,34 +80,30 @@ describe('the housekeeping process', () => {
 });
 
 describe('the purge process', () => {
-  it(
-    'deletes keys that were revoked 90 days ago, and e-mails of 30 days ago, as soon as it runs',
-    { tags: ['keys.ninety-days'] },
-    async () => {
-      const { id } = await activeAccount(registries);
-      const { key } = await keys.issue(id, { name: 'old' }, OPERATOR);
-      await keys.revoke(id, key.id, OPERATOR);
-      await database.pool.query('update api_key set revoked_at = $2 where id = $1', [
-        key.id,
-        new Date(clock.now() - 90 * DAY_MS),
-      ]);
-      const old = `insert into mail_outbox (recipient, subject, body, created_at, next_attempt_at, sent_at)
+  it('deletes keys that were revoked 90 days ago, and e-mails of 30 days ago, as soon as it runs [keys.ninety-days]', async () => {
+    const { id } = await activeAccount(registries);
+    const { key } = await keys.issue(id, { name: 'old' }, OPERATOR);
+    await keys.revoke(id, key.id, OPERATOR);
+    await database.pool.query('update api_key set revoked_at = $2 where id = $1', [
+      key.id,
+      new Date(clock.now() - 90 * DAY_MS),
+    ]);
+    const old = `insert into mail_outbox (recipient, subject, body, created_at, next_attempt_at, sent_at)
         select 'old@bakery.example', 'Hello', '', d, d, d from (select now() - interval '31 days' as d) as day`;
-      await database.pool.query(old);
-      const worker = await startProcess({ role: 'purge', env });
-      await until(() =>
-        keys.get(id, key.id).then(
-          () => false,
-          () => true,
-        ),
-      );
-      await until(async () => {
-        const letters = `select from mail_outbox where recipient = 'old@bakery.example'`;
-        return (await database.pool.query(letters)).rowCount === 0;
-      });
-      expect(await worker.stop()).toBe(0);
-    },
-  );
+    await database.pool.query(old);
+    const worker = await startProcess({ role: 'purge', env });
+    await until(() =>
+      keys.get(id, key.id).then(
+        () => false,
+        () => true,
+      ),
+    );
+    await until(async () => {
+      const letters = `select from mail_outbox where recipient = 'old@bakery.example'`;
+      return (await database.pool.query(letters)).rowCount === 0;
+    });
+    expect(await worker.stop()).toBe(0);
+  });
 });
 
 describe('the job queues', () => {

@@ -66,8 +66,8 @@ function crash({ nth, moment, turn, keys = 0 }: Death): Promise<Ending> {
 }
 
 it(
-  'a worker that is killed at any statement of integration loses nothing, repeats nothing and leaves no gap',
-  { tags: ['evidence.crash', 'survives.ledger-worker'], timeout: 240_000 },
+  'a worker that is killed at any statement of integration loses nothing, repeats nothing and leaves no gap [evidence.crash, survives.ledger-worker]',
+  { timeout: 240_000 },
   async () => {
     const publisher = {
       signer,

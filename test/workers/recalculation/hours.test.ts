@@ -106,105 +106,92 @@ const due = async (): Promise<number> =>
   (await database.pool.query('select from grid_hour_due')).rowCount!;
 
 describe('the factor of the hour', () => {
-  it(
-    'an hour that is imported revises the receipts of the tier enterprise that were issued before, once, and again when it is corrected',
-    { tags: ['receipts.hourly-factors'] },
-    async () => {
-      const [early, plain] = await issue({}, { tier: 'audit' });
-      expect(hourOf(early!)).toBeUndefined();
-      const { code, stdout } = await load(55.5);
-      expect([code, JSON.parse(stdout)]).toMatchObject([
-        0,
-        { zones: zone, hours: 1, new_hours: 1 },
-      ]);
-      const { version } = JSON.parse(stdout) as { version: string };
-      await revise();
-      await lab.integrate();
-      await revise();
-      expect(await due()).toBe(0);
-      expect(events.rows.map(({ supersedes }) => supersedes)).toEqual([
-        early!.id.split('/').at(-1),
-      ]);
-      const revised = JSON.parse(events.rows[0]!.text) as ReceiptDocument;
-      expect(revised).toMatchObject({ revisionReason: 'hourly_factor', revisionNumber: 1 });
-      expect(hourOf(revised)).toMatchObject({
-        record: {
-          gwp_kgco2e_per_kwh: '0.0555',
-          hour: hourAt(start),
-          version,
-          zone,
-          provider: 'Electricity Maps',
-        },
-      });
-      expect(plain!.tier).toBe('audit');
-      await load(60);
-      await revise();
-      await lab.integrate();
-      expect(events.rows).toHaveLength(2);
-      expect(JSON.parse(events.rows[1]!.text)).toMatchObject({ revisionNumber: 2 });
-    },
-  );
+  it('an hour that is imported revises the receipts of the tier enterprise that were issued before, once, and again when it is corrected [receipts.hourly-factors]', async () => {
+    const [early, plain] = await issue({}, { tier: 'audit' });
+    expect(hourOf(early!)).toBeUndefined();
+    const { code, stdout } = await load(55.5);
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { zones: zone, hours: 1, new_hours: 1 }]);
+    const { version } = JSON.parse(stdout) as { version: string };
+    await revise();
+    await lab.integrate();
+    await revise();
+    expect(await due()).toBe(0);
+    expect(events.rows.map(({ supersedes }) => supersedes)).toEqual([early!.id.split('/').at(-1)]);
+    const revised = JSON.parse(events.rows[0]!.text) as ReceiptDocument;
+    expect(revised).toMatchObject({ revisionReason: 'hourly_factor', revisionNumber: 1 });
+    expect(hourOf(revised)).toMatchObject({
+      record: {
+        gwp_kgco2e_per_kwh: '0.0555',
+        hour: hourAt(start),
+        version,
+        zone,
+        provider: 'Electricity Maps',
+      },
+    });
+    expect(plain!.tier).toBe('audit');
+    await load(60);
+    await revise();
+    await lab.integrate();
+    expect(events.rows).toHaveLength(2);
+    expect(JSON.parse(events.rows[1]!.text)).toMatchObject({ revisionNumber: 2 });
+  });
 
-  it(
-    'of a day that lacks hours two days after its end receipts go back to the annual factor, once; a day that is whole late has its hours again, and one that is whole in time is not looked at',
-    { tags: ['receipts.hourly-factors'] },
-    async () => {
-      const day = (ago: number) => Math.floor(Date.now() / DAY_MS) * DAY_MS - ago * DAY_MS;
-      const asImportedInTime = async () => {
-        await database.pool.query('delete from grid_hour_due');
-        await database.pool.query('insert into grid_day_open (day, zone) values ($1, $2)', [
-          new Date(start).toISOString().slice(0, 10),
-          zone,
-        ]);
-      };
-      start = day(4);
-      await load(31, [0, 1, 2]);
-      await asImportedInTime();
-      const later = start + 4 * HOUR_MS;
-      const [clean, dirty] = await issue({}, { startedAt: later, endedAt: later + 900 });
-      expect([dirty, clean].map((each) => hourOf(each!)?.record)).toMatchObject([
-        undefined,
-        { hour: hourAt(start) },
+  it('of a day that lacks hours two days after its end receipts go back to the annual factor, once; a day that is whole late has its hours again, and one that is whole in time is not looked at [receipts.hourly-factors]', async () => {
+    const day = (ago: number) => Math.floor(Date.now() / DAY_MS) * DAY_MS - ago * DAY_MS;
+    const asImportedInTime = async () => {
+      await database.pool.query('delete from grid_hour_due');
+      await database.pool.query('insert into grid_day_open (day, zone) values ($1, $2)', [
+        new Date(start).toISOString().slice(0, 10),
+        zone,
       ]);
-      // Two processes at once judge it once.
-      await Promise.all([
-        reviseHours(deps(), AbortSignal.timeout(60_000)),
-        reviseHours(deps(), AbortSignal.timeout(60_000)),
-      ]);
-      await lab.integrate();
-      await revise();
-      expect(await due()).toBe(0);
-      const texts = events.rows.map(({ text }) => JSON.parse(text) as ReceiptDocument);
-      expect(
-        texts.map((each) => [each.wasRevisionOf?.id, each.revisionReason, hourOf(each)]),
-      ).toEqual([[clean!.id, 'hours_incomplete', undefined]]);
-      // What has come too late and is still not whole changes nothing.
-      await load(32, [0, 1]);
-      await revise();
-      expect(events.rows).toHaveLength(1);
-      await load(
-        33,
-        Array.from({ length: 24 }, (_, hour) => hour),
-      );
-      await revise();
-      await lab.integrate();
-      expect(
-        events.rows.slice(1).map(({ text }) => JSON.parse(text) as ReceiptDocument),
-      ).toMatchObject([
-        { revisionReason: 'hourly_factor', revisionNumber: 2 },
-        { revisionReason: 'hourly_factor', revisionNumber: 1 },
-      ]);
-      start = day(5);
-      await load(
-        34,
-        Array.from({ length: 24 }, (_, hour) => hour),
-      );
-      await asImportedInTime();
-      await reviseHours(deps(), AbortSignal.timeout(60_000));
-      expect([await due(), events.incomplete]).toEqual([0, 1]);
-      await expectGoodPack(lab, directory);
-    },
-  );
+    };
+    start = day(4);
+    await load(31, [0, 1, 2]);
+    await asImportedInTime();
+    const later = start + 4 * HOUR_MS;
+    const [clean, dirty] = await issue({}, { startedAt: later, endedAt: later + 900 });
+    expect([dirty, clean].map((each) => hourOf(each!)?.record)).toMatchObject([
+      undefined,
+      { hour: hourAt(start) },
+    ]);
+    // Two processes at once judge it once.
+    await Promise.all([
+      reviseHours(deps(), AbortSignal.timeout(60_000)),
+      reviseHours(deps(), AbortSignal.timeout(60_000)),
+    ]);
+    await lab.integrate();
+    await revise();
+    expect(await due()).toBe(0);
+    const texts = events.rows.map(({ text }) => JSON.parse(text) as ReceiptDocument);
+    expect(
+      texts.map((each) => [each.wasRevisionOf?.id, each.revisionReason, hourOf(each)]),
+    ).toEqual([[clean!.id, 'hours_incomplete', undefined]]);
+    // What has come too late and is still not whole changes nothing.
+    await load(32, [0, 1]);
+    await revise();
+    expect(events.rows).toHaveLength(1);
+    await load(
+      33,
+      Array.from({ length: 24 }, (_, hour) => hour),
+    );
+    await revise();
+    await lab.integrate();
+    expect(
+      events.rows.slice(1).map(({ text }) => JSON.parse(text) as ReceiptDocument),
+    ).toMatchObject([
+      { revisionReason: 'hourly_factor', revisionNumber: 2 },
+      { revisionReason: 'hourly_factor', revisionNumber: 1 },
+    ]);
+    start = day(5);
+    await load(
+      34,
+      Array.from({ length: 24 }, (_, hour) => hour),
+    );
+    await asImportedInTime();
+    await reviseHours(deps(), AbortSignal.timeout(60_000));
+    expect([await due(), events.incomplete]).toEqual([0, 1]);
+    await expectGoodPack(lab, directory);
+  });
 
   it('a receipt that cannot be read is reported, and the others of its hour are revised', async () => {
     const [first, second] = await issue({}, {});
@@ -224,48 +211,44 @@ describe('the factor of the hour', () => {
     expect(events.rows.map(({ supersedes }) => supersedes)).toEqual([second!.id.split('/').at(-1)]);
   });
 
-  it(
-    'an hour that was imported stands on receipts issued after; both verifiers find their packs good, and say what the gas is by hour and by year',
-    { tags: ['receipts.hourly-factors'] },
-    async () => {
-      await load(42);
-      const [late, next] = await issue(
-        {},
-        { startedAt: start + HOUR_MS + 5, endedAt: start + HOUR_MS + 905 },
-      );
-      expect(hourOf(late!)).toMatchObject({ record: { gwp_kgco2e_per_kwh: '0.042' } });
-      expect(hourOf(next!)).toBeUndefined();
-      await revise();
-      expect(events.rows).toEqual([]);
-      const said = await expectGoodPack(lab, directory);
-      // 42 g of the hour, and the zone's year beside it: a pack of the cleanest days alone says both.
-      const both =
-        /factors of hours.*\bFRA, (\d+) of (\d+) receipts of the tier enterprise, (\d+) days? in part: (\S+) kgCO2e of electricity by hour, (\S+) by year; hours by “Electricity Maps”.*word of the operator/;
-      const [, hourly, all, mixed, byHour, byYear] = both.exec(said.python) ?? [];
-      expect(both.exec(said.typescript)?.slice(1)).toEqual([hourly, all, mixed, byHour, byYear]);
-      const { rows } = await database.pool.query<{ body: string }>(
-        `select convert_from(body, 'UTF8') as body from ledger_body b
+  it('an hour that was imported stands on receipts issued after; both verifiers find their packs good, and say what the gas is by hour and by year [receipts.hourly-factors]', async () => {
+    await load(42);
+    const [late, next] = await issue(
+      {},
+      { startedAt: start + HOUR_MS + 5, endedAt: start + HOUR_MS + 905 },
+    );
+    expect(hourOf(late!)).toMatchObject({ record: { gwp_kgco2e_per_kwh: '0.042' } });
+    expect(hourOf(next!)).toBeUndefined();
+    await revise();
+    expect(events.rows).toEqual([]);
+    const said = await expectGoodPack(lab, directory);
+    // 42 g of the hour, and the zone's year beside it: a pack of the cleanest days alone says both.
+    const both =
+      /factors of hours.*\bFRA, (\d+) of (\d+) receipts of the tier enterprise, (\d+) days? in part: (\S+) kgCO2e of electricity by hour, (\S+) by year; hours by “Electricity Maps”.*word of the operator/;
+    const [, hourly, all, mixed, byHour, byYear] = both.exec(said.python) ?? [];
+    expect(both.exec(said.typescript)?.slice(1)).toEqual([hourly, all, mixed, byHour, byYear]);
+    const { rows } = await database.pool.query<{ body: string }>(
+      `select convert_from(body, 'UTF8') as body from ledger_body b
          where tier = 'enterprise' and not exists (select from ledger_body n where n.supersedes = b.entry_id)`,
-      );
-      const current = rows.map(({ body }) => JSON.parse(body) as ReceiptDocument);
-      const counted = current.filter((each) => hourOf(each) !== undefined);
-      expect([hourly, all].map(Number)).toEqual([counted.length, current.length]);
-      const kwh = (each: ReceiptDocument) => Number(each.measurement!.result[0]!.value);
-      const gas = counted.map(
-        (each) => kwh(each) * Number(hourOf(each)!.record['gwp_kgco2e_per_kwh']),
-      );
-      const annual = newestFactorSet().grid.find(({ id }) => id === zone)!.gwp_kgco2e_per_kwh;
-      expect(Number(byHour)).toBeCloseTo(
-        gas.reduce((sum, each) => sum + each),
-        15,
-      );
-      expect(Number(byYear)).toBeCloseTo(
-        counted.reduce((sum, each) => sum + kwh(each) * annual, 0),
-        15,
-      );
-      expect(byHour).not.toBe(byYear);
-    },
-  );
+    );
+    const current = rows.map(({ body }) => JSON.parse(body) as ReceiptDocument);
+    const counted = current.filter((each) => hourOf(each) !== undefined);
+    expect([hourly, all].map(Number)).toEqual([counted.length, current.length]);
+    const kwh = (each: ReceiptDocument) => Number(each.measurement!.result[0]!.value);
+    const gas = counted.map(
+      (each) => kwh(each) * Number(hourOf(each)!.record['gwp_kgco2e_per_kwh']),
+    );
+    const annual = newestFactorSet().grid.find(({ id }) => id === zone)!.gwp_kgco2e_per_kwh;
+    expect(Number(byHour)).toBeCloseTo(
+      gas.reduce((sum, each) => sum + each),
+      15,
+    );
+    expect(Number(byYear)).toBeCloseTo(
+      counted.reduce((sum, each) => sum + kwh(each) * annual, 0),
+      15,
+    );
+    expect(byHour).not.toBe(byYear);
+  });
 
   it('an hour that is further from the year of its zone than zones are from the world is named when it is imported, on the page and by both verifiers', async () => {
     const annual = newestFactorSet().grid.find(({ id }) => id === zone)!.gwp_kgco2e_per_kwh;

@@ -145,58 +145,54 @@ const joules = (id: string): number => {
 };
 
 describe('a meter', () => {
-  it(
-    'a meter measures every receipt of its endpoint, of every organisation; shares and idle energy add up to what it counted',
-    { tags: ['receipts.metered'] },
-    async () => {
-      await readMeters(deps());
-      const unsized = request(1, 4, { model: UNSIZED, upstreamModel: UNSIZED });
-      const ids = await issue(
-        request(2, 8),
-        request(3, 25, { orgId: OTHER, attempts: 2 }),
-        unsized,
-        request(21, 24),
-      );
-      for (const watts of [
-        [400, 300],
-        [500, 100],
-        [300, 200],
-        [60, 60],
-      ])
-        await pass(watts);
-      await settle();
-      const found = await intervals();
-      expect(found.map(({ energyUj }) => Number(energyUj) / 1e6)).toEqual([
-        7_000, 6_000, 5_000, 1_200,
-      ]);
-      for (const { energyUj, idleUj, requests } of found) {
-        const sum = requests.reduce((all, each) => all + BigInt(each.energyUj), BigInt(idleUj));
-        expect(sum).toBe(BigInt(energyUj));
-      }
-      expect(events.rows).toHaveLength(4);
-      const idle = found.reduce((sum, { idleUj }) => sum + Number(idleUj) / 1e6, 0);
-      const attributed = ids.reduce((sum, id) => sum + joules(id), 0);
-      expect(attributed + idle).toBeCloseTo(19_200, 6);
-      for (const id of ids) {
-        const receipt = revised(id);
-        expect(receipt).toMatchObject({
-          revisionReason: 'measured',
-          revisionNumber: 1,
-          measurement: {
-            dataQuality: 'T1',
-            metered: { digest: expect.stringMatching(/^uEi/) as string },
-          },
-        });
-        expect(JSON.stringify(receipt).length).toBeLessThan(3_600);
-        for (const other of ids)
-          if (other !== id) expect(JSON.stringify(receipt)).not.toContain(other);
-      }
-      expect(await states()).toEqual(ids.map(() => 'measured'));
-      // What it says is run twice, and at the same time.
-      await Promise.all([settle(), settle()]);
-      expect(events.rows).toHaveLength(4);
-    },
-  );
+  it('a meter measures every receipt of its endpoint, of every organisation; shares and idle energy add up to what it counted [receipts.metered]', async () => {
+    await readMeters(deps());
+    const unsized = request(1, 4, { model: UNSIZED, upstreamModel: UNSIZED });
+    const ids = await issue(
+      request(2, 8),
+      request(3, 25, { orgId: OTHER, attempts: 2 }),
+      unsized,
+      request(21, 24),
+    );
+    for (const watts of [
+      [400, 300],
+      [500, 100],
+      [300, 200],
+      [60, 60],
+    ])
+      await pass(watts);
+    await settle();
+    const found = await intervals();
+    expect(found.map(({ energyUj }) => Number(energyUj) / 1e6)).toEqual([
+      7_000, 6_000, 5_000, 1_200,
+    ]);
+    for (const { energyUj, idleUj, requests } of found) {
+      const sum = requests.reduce((all, each) => all + BigInt(each.energyUj), BigInt(idleUj));
+      expect(sum).toBe(BigInt(energyUj));
+    }
+    expect(events.rows).toHaveLength(4);
+    const idle = found.reduce((sum, { idleUj }) => sum + Number(idleUj) / 1e6, 0);
+    const attributed = ids.reduce((sum, id) => sum + joules(id), 0);
+    expect(attributed + idle).toBeCloseTo(19_200, 6);
+    for (const id of ids) {
+      const receipt = revised(id);
+      expect(receipt).toMatchObject({
+        revisionReason: 'measured',
+        revisionNumber: 1,
+        measurement: {
+          dataQuality: 'T1',
+          metered: { digest: expect.stringMatching(/^uEi/) as string },
+        },
+      });
+      expect(JSON.stringify(receipt).length).toBeLessThan(3_600);
+      for (const other of ids)
+        if (other !== id) expect(JSON.stringify(receipt)).not.toContain(other);
+    }
+    expect(await states()).toEqual(ids.map(() => 'measured'));
+    // What it says is run twice, and at the same time.
+    await Promise.all([settle(), settle()]);
+    expect(events.rows).toHaveLength(4);
+  });
 
   it('both verifiers find packs with measured receipts good, and make their lineage again', async () => {
     await readMeters(deps());

@@ -52,49 +52,44 @@ async function untilGone(): Promise<void> {
   }
 }
 
-it(
-  'a worker that is killed at any statement neither loses a recalculation nor makes two',
-  { tags: ['evidence.crash'] },
-  async () => {
-    const pools = receiptPools(database);
-    const worker = recalculateDeps(
-      database.poolAs('docket_recalculation', 1),
-      signer,
-      mendedCatalogue(),
-    );
-    const reader = createLedgerReader(database.poolAs('docket_api', 1));
-    let killed = 0;
-    for (const catalogue of ['mended', 'plain'] as const) {
-      for (const moment of ['before', 'sent']) {
-        for (let nth = 1; ; nth += 1) {
-          const records = [inferenceRecord({ model: UNSIZED, upstreamModel: UNSIZED })];
-          const [id] = await issueReceipts(pools, signer, records);
-          const { signal, statements } = await crash(id!, catalogue, nth, moment);
-          await untilGone();
-          // The queue delivers again; a failure that was recorded has its own time, which is over now.
-          await database.pool.query('update recalculation set due_at = now()');
-          await recalculate(worker, id!);
-          await integrateAll(pools.ledger);
-          expect(
-            await reader.revisions('org_a', id!),
-            `${catalogue} ${moment} ${nth}`,
-          ).toHaveLength(2);
-          if (signal === null) {
-            expect(nth).toBe(statements + 1);
-            break;
-          }
-          killed += 1;
+it('a worker that is killed at any statement neither loses a recalculation nor makes two [evidence.crash]', async () => {
+  const pools = receiptPools(database);
+  const worker = recalculateDeps(
+    database.poolAs('docket_recalculation', 1),
+    signer,
+    mendedCatalogue(),
+  );
+  const reader = createLedgerReader(database.poolAs('docket_api', 1));
+  let killed = 0;
+  for (const catalogue of ['mended', 'plain'] as const) {
+    for (const moment of ['before', 'sent']) {
+      for (let nth = 1; ; nth += 1) {
+        const records = [inferenceRecord({ model: UNSIZED, upstreamModel: UNSIZED })];
+        const [id] = await issueReceipts(pools, signer, records);
+        const { signal, statements } = await crash(id!, catalogue, nth, moment);
+        await untilGone();
+        // The queue delivers again; a failure that was recorded has its own time, which is over now.
+        await database.pool.query('update recalculation set due_at = now()');
+        await recalculate(worker, id!);
+        await integrateAll(pools.ledger);
+        expect(await reader.revisions('org_a', id!), `${catalogue} ${moment} ${nth}`).toHaveLength(
+          2,
+        );
+        if (signal === null) {
+          expect(nth).toBe(statements + 1);
+          break;
         }
+        killed += 1;
       }
     }
-    // Read what is owed, then commit or write the failure down: before and after each.
-    expect(killed).toBe(8);
-    const { rows } = await database.pool.query('select from recalculation');
-    expect(rows).toEqual([]);
-    for await (const found of examineLedger(database.poolAs('docket_operator', 1), {
-      signatures: null,
-    }))
-      expect(found.severity).not.toBe('damage');
-    expect(ATTEMPTS_MAX).toBeGreaterThan(1);
-  },
-);
+  }
+  // Read what is owed, then commit or write the failure down: before and after each.
+  expect(killed).toBe(8);
+  const { rows } = await database.pool.query('select from recalculation');
+  expect(rows).toEqual([]);
+  for await (const found of examineLedger(database.poolAs('docket_operator', 1), {
+    signatures: null,
+  }))
+    expect(found.severity).not.toBe('damage');
+  expect(ATTEMPTS_MAX).toBeGreaterThan(1);
+});

@@ -32,7 +32,7 @@ describe('the description of the API', () => {
     expect(answer.headers['access-control-allow-origin']).toBe('*');
   });
 
-  it('the description has every scope and every code', { tags: ['errors.described'] }, () => {
+  it('the description has every scope and every code [errors.described]', () => {
     const demanded = api.operations.flatMap(({ operation }) =>
       operation.security.flatMap((one) => Object.values(one).flat()),
     );
@@ -50,37 +50,29 @@ describe('the description of the API', () => {
     expect(STABLE_CODES.filter((code) => !named.includes(code))).toEqual(OF_NO_OPERATION);
   });
 
-  it(
-    'has the codes that are agreed beside the specification',
-    { tags: ['errors.described'] },
-    () => {
-      const page = readFileSync('docs/inference.md', 'utf8');
-      const [, section] = page.split('### Codes beyond the specification');
-      const rows = [...section!.split('\n## ')[0]!.matchAll(/^\| `(\w+)` +\| (.*?) *\|$/gm)];
-      const sent = rows.flatMap(([, code, state]) => (state === 'sent' ? code! : []));
-      const named = Object.keys(api.document.components.examples);
-      expect(sent.filter((code) => !named.includes(code))).toEqual([]);
-      expect(rows.filter(([, , state]) => state !== 'sent')).toEqual([]);
-      expect(sent.length).toBeGreaterThan(15);
-    },
-  );
+  it('has the codes that are agreed beside the specification [errors.described]', () => {
+    const page = readFileSync('docs/inference.md', 'utf8');
+    const [, section] = page.split('### Codes beyond the specification');
+    const rows = [...section!.split('\n## ')[0]!.matchAll(/^\| `(\w+)` +\| (.*?) *\|$/gm)];
+    const sent = rows.flatMap(([, code, state]) => (state === 'sent' ? code! : []));
+    const named = Object.keys(api.document.components.examples);
+    expect(sent.filter((code) => !named.includes(code))).toEqual([]);
+    expect(rows.filter(([, , state]) => state !== 'sent')).toEqual([]);
+    expect(sent.length).toBeGreaterThan(15);
+  });
 
-  it(
-    'the text says what each kind of request costs, every limit, and where and how soon a leaked key is reported',
-    { tags: ['errors.described'] },
-    () => {
-      const text = api.document.info.description;
-      expect(text).not.toMatch(/costs nothing/);
-      const rows = text.split('\n').filter((line) => line.startsWith('| '));
-      const costs = rows.slice(rows.findIndex((line) => line.startsWith('| request |')));
-      // A kind of request that is counted has a row; one more is a row more.
-      expect(costs).toHaveLength(1 + 11);
-      expect(text).toContain('at most 1 MiB, 64 KiB where it is not for a model');
-      const leaked = text.slice(text.indexOf('## A leaked key'), text.indexOf('## Limits'));
-      expect(leaked).toContain('support@docket.example');
-      expect(leaked).toContain('within minutes in business hours, within 4 hours otherwise');
-    },
-  );
+  it('the text says what each kind of request costs, every limit, and where and how soon a leaked key is reported [errors.described]', () => {
+    const text = api.document.info.description;
+    expect(text).not.toMatch(/costs nothing/);
+    const rows = text.split('\n').filter((line) => line.startsWith('| '));
+    const costs = rows.slice(rows.findIndex((line) => line.startsWith('| request |')));
+    // A kind of request that is counted has a row; one more is a row more.
+    expect(costs).toHaveLength(1 + 11);
+    expect(text).toContain('at most 1 MiB, 64 KiB where it is not for a model');
+    const leaked = text.slice(text.indexOf('## A leaked key'), text.indexOf('## Limits'));
+    expect(leaked).toContain('support@docket.example');
+    expect(leaked).toContain('within minutes in business hours, within 4 hours otherwise');
+  });
 
   it('the description has an example of every request and of every answer that is text', () => {
     for (const { operation } of api.operations) {

@@ -100,7 +100,7 @@ describe('parseJsonBody', () => {
     );
   });
 
-  it('the message never repeats the body', { tags: ['errors.silent-on-content'] }, () => {
+  it('the message never repeats the body [errors.silent-on-content]', () => {
     expect(fault('{"messages":[{"content":"my secret prompt"}]').message).not.toContain('secret');
     expect(fault('my secret prompt').message).not.toContain('secret');
   });
@@ -170,22 +170,14 @@ describe('a body that costs more than it weighs', () => {
     return null;
   };
 
-  it(
-    'a body of empty objects is refused at the hundred thousandth',
-    { tags: ['limits.body-values'] },
-    () => {
-      expect(refusal(`[${'{},'.repeat(99_998)}{}]`)).toBeNull();
-      expect(refusal(`[${'{},'.repeat(99_999)}{}]`)).toMatch(/more than 100000 objects/);
-      expect(refusal(`[${'[],'.repeat(7_000_000)}[]]`)).toMatch(/more than 100000 objects/);
-    },
-  );
+  it('a body of empty objects is refused at the hundred thousandth [limits.body-values]', () => {
+    expect(refusal(`[${'{},'.repeat(99_998)}{}]`)).toBeNull();
+    expect(refusal(`[${'{},'.repeat(99_999)}{}]`)).toMatch(/more than 100000 objects/);
+    expect(refusal(`[${'[],'.repeat(7_000_000)}[]]`)).toMatch(/more than 100000 objects/);
+  });
 
-  it(
-    'a body of more values than the longest window has tokens is refused before it is parsed',
-    { tags: ['limits.body-values'] },
-    () => {
-      expect(refusal(`[${'1,'.repeat(1_200_000)}1]`)).toBeNull();
-      expect(refusal(`[${'1,'.repeat(1_200_001)}1]`)).toMatch(/more than 1200000 values/);
-    },
-  );
+  it('a body of more values than the longest window has tokens is refused before it is parsed [limits.body-values]', () => {
+    expect(refusal(`[${'1,'.repeat(1_200_000)}1]`)).toBeNull();
+    expect(refusal(`[${'1,'.repeat(1_200_001)}1]`)).toMatch(/more than 1200000 values/);
+  });
 });

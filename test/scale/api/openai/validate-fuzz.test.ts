@@ -82,34 +82,26 @@ describe.each([
   ['validateCompletion', validateCompletion, CompletionBody],
   ['validateEmbedding', validateEmbedding, EmbeddingBody],
 ] as const)('%s', (_name, validate, schema) => {
-  it(
-    'any JSON value is answered with itself or with a validation_error',
-    { tags: ['requests.any-json'] },
-    () => {
-      forAll([fc.oneof(fc.jsonValue(), bodies(schema))], { numRuns: runs(3000) }, (body) => {
-        try {
-          expect(validate(body)).toBe(body);
-        } catch (error) {
-          if (!(error instanceof Fault)) throw error;
-          expect(error).toMatchObject({ type: 'validation_error', status: 400 });
-          const name = error.param?.split(/[.[]/, 1)[0] ?? '';
-          expect(error.code).toBe(`invalid_${name}`);
-          expect([...Object.keys(schema.properties), 'body']).toContain(name);
-        }
-      });
-    },
-  );
+  it('any JSON value is answered with itself or with a validation_error [requests.any-json]', () => {
+    forAll([fc.oneof(fc.jsonValue(), bodies(schema))], { numRuns: runs(3000) }, (body) => {
+      try {
+        expect(validate(body)).toBe(body);
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        expect(error).toMatchObject({ type: 'validation_error', status: 400 });
+        const name = error.param?.split(/[.[]/, 1)[0] ?? '';
+        expect(error.code).toBe(`invalid_${name}`);
+        expect([...Object.keys(schema.properties), 'body']).toContain(name);
+      }
+    });
+  });
 
-  it(
-    'there is a reason exactly when the compiled validator refuses',
-    { tags: ['requests.any-json'] },
-    () => {
-      const compiled = Compile(schema);
-      forAll([fc.oneof(fc.jsonValue(), bodies(schema))], { numRuns: runs(3000) }, (body) => {
-        expect(findFlaw(schema as Schema, body) === null).toBe(compiled.Check(body));
-      });
-    },
-  );
+  it('there is a reason exactly when the compiled validator refuses [requests.any-json]', () => {
+    const compiled = Compile(schema);
+    forAll([fc.oneof(fc.jsonValue(), bodies(schema))], { numRuns: runs(3000) }, (body) => {
+      expect(findFlaw(schema as Schema, body) === null).toBe(compiled.Check(body));
+    });
+  });
 });
 
 describe('the request schemas', () => {

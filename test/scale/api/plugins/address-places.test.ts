@@ -65,8 +65,7 @@ const ATTACKS: Readonly<Record<string, (i: number) => string>> = {
 
 describe('what a stranger asks of PostgreSQL', () => {
   it.each(Object.entries(ATTACKS))(
-    '%s, 900 at once: two connections are held for an address, four for all, and a read with a key waits for none of them',
-    { tags: ['limits.addresses-at-once'] },
+    '%s, 900 at once: two connections are held for an address, four for all, and a read with a key waits for none of them [limits.addresses-at-once]',
     async (_what, urlOf) => {
       const edge = await openWaitingEdge();
       const url = '/v1/ledger/checkpoint';
@@ -91,65 +90,45 @@ describe('what a stranger asks of PostgreSQL', () => {
     },
   );
 
-  it(
-    'tiles beyond the newest checkpoint that were asked for before it was read cost no statement of their own',
-    { tags: ['limits.addresses-at-once'] },
-    async () => {
-      const edge = await openWaitingEdge({ size: 300 });
-      const first = edge.read('/anchor/tile/0/002', STRANGER);
-      await edge.settle();
-      expect(edge.statements()).toBe(1);
-      const later = Array.from({ length: 900 }, () => edge.read('/anchor/tile/0/002', STRANGER));
-      expect(await edge.answerUntil(Promise.all([first, ...later]))).toEqual(times(901, 404));
-      // The first is asked for one, the second for those who came before it was read, and the third for the rest.
-      expect(edge.statements()).toBeLessThanOrEqual(3);
-    },
-  );
+  it('tiles beyond the newest checkpoint that were asked for before it was read cost no statement of their own [limits.addresses-at-once]', async () => {
+    const edge = await openWaitingEdge({ size: 300 });
+    const first = edge.read('/anchor/tile/0/002', STRANGER);
+    await edge.settle();
+    expect(edge.statements()).toBe(1);
+    const later = Array.from({ length: 900 }, () => edge.read('/anchor/tile/0/002', STRANGER));
+    expect(await edge.answerUntil(Promise.all([first, ...later]))).toEqual(times(901, 404));
+    // The first is asked for one, the second for those who came before it was read, and the third for the rest.
+    expect(edge.statements()).toBeLessThanOrEqual(3);
+  });
 
-  it(
-    'a document that is in memory waits for no place',
-    { tags: ['limits.addresses-at-once'] },
-    async () => {
-      const edge = await openWaitingEdge();
-      const strange = [1, 2, 3].map((i) => edge.read(`/anchor/tile/0/00${i}`, STRANGER));
-      await edge.settle();
-      for (const url of [
-        '/.well-known/did.json',
-        '/methodologies',
-        '/openapi.json',
-        '/',
-        '/verify',
-      ])
-        expect(await edge.read(url, STRANGER), url).toBe(200);
-      await edge.answerUntil(Promise.all(strange));
-    },
-  );
+  it('a document that is in memory waits for no place [limits.addresses-at-once]', async () => {
+    const edge = await openWaitingEdge();
+    const strange = [1, 2, 3].map((i) => edge.read(`/anchor/tile/0/00${i}`, STRANGER));
+    await edge.settle();
+    for (const url of ['/.well-known/did.json', '/methodologies', '/openapi.json', '/', '/verify'])
+      expect(await edge.read(url, STRANGER), url).toBe(200);
+    await edge.answerUntil(Promise.all(strange));
+  });
 
-  it(
-    'no public route asks PostgreSQL while the places of its address are taken',
-    { tags: ['limits.addresses-at-once'] },
-    async () => {
-      const edge = await openWaitingEdge();
-      const description = new ApiDescription(
-        JSON.parse((await edge.app.inject('/openapi.json')).payload) as never,
-      );
-      const strange = [1, 2].map((i) => edge.read(ATTACKS['derivation records']!(i), STRANGER));
-      await edge.settle();
-      expect(edge.statements()).toBe(2);
-      const open = description.operations.filter(
-        ({ operation }) => operation.security.length === 0,
-      );
-      expect(open.length).toBeGreaterThan(8);
-      for (const { path, operation } of open) {
-        const valueOf = (name: string) =>
-          operation.parameters?.find((parameter) => parameter.name === name)?.example;
-        const url = path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => String(valueOf(name)));
-        expect(url).not.toContain('undefined');
-        strange.push(edge.read(url, STRANGER));
-      }
-      await edge.settle();
-      expect(edge.statements()).toBe(2);
-      await edge.answerUntil(Promise.all(strange));
-    },
-  );
+  it('no public route asks PostgreSQL while the places of its address are taken [limits.addresses-at-once]', async () => {
+    const edge = await openWaitingEdge();
+    const description = new ApiDescription(
+      JSON.parse((await edge.app.inject('/openapi.json')).payload) as never,
+    );
+    const strange = [1, 2].map((i) => edge.read(ATTACKS['derivation records']!(i), STRANGER));
+    await edge.settle();
+    expect(edge.statements()).toBe(2);
+    const open = description.operations.filter(({ operation }) => operation.security.length === 0);
+    expect(open.length).toBeGreaterThan(8);
+    for (const { path, operation } of open) {
+      const valueOf = (name: string) =>
+        operation.parameters?.find((parameter) => parameter.name === name)?.example;
+      const url = path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => String(valueOf(name)));
+      expect(url).not.toContain('undefined');
+      strange.push(edge.read(url, STRANGER));
+    }
+    await edge.settle();
+    expect(edge.statements()).toBe(2);
+    await edge.answerUntil(Promise.all(strange));
+  });
 });

@@ -60,21 +60,17 @@ function open() {
   return { unread, add };
 }
 
-it(
-  'a reader that takes none of its large answers loses the oldest, and another keeps its own',
-  { tags: ['limits.answers'] },
-  () => {
-    const { unread, add } = open();
-    const other = add('b', 20);
-    const unreadOnes = Array.from({ length: 40 }, () => add('a', 20));
-    expect(unreadOnes.map(({ destroyed }) => destroyed)).toEqual([
-      ...Array.from({ length: 24 }, () => true),
-      ...Array.from({ length: 16 }, () => false),
-    ]);
-    expect(other.destroyed).toBe(false);
-    expect(unread.bytes).toBe(17 * 20 * MIB);
-  },
-);
+it('a reader that takes none of its large answers loses the oldest, and another keeps its own [limits.answers]', () => {
+  const { unread, add } = open();
+  const other = add('b', 20);
+  const unreadOnes = Array.from({ length: 40 }, () => add('a', 20));
+  expect(unreadOnes.map(({ destroyed }) => destroyed)).toEqual([
+    ...Array.from({ length: 24 }, () => true),
+    ...Array.from({ length: 16 }, () => false),
+  ]);
+  expect(other.destroyed).toBe(false);
+  expect(unread.bytes).toBe(17 * 20 * MIB);
+});
 
 it('over the bound of all, the reader with the most unread gives way', () => {
   const { add } = open();
@@ -144,40 +140,36 @@ function askWithoutReading(port: number, paths: readonly string[], key?: string)
   return socket;
 }
 
-it(
-  'an answer that its connection takes at once is not counted, and one that waits is until its client has read it or has left',
-  { tags: ['limits.answers'] },
-  async () => {
-    const unread = new UnreadAnswers();
-    const app = fastify();
-    app.decorateRequest('credential', null as never);
-    unread.limit(app);
-    app.get('/small', async () => 'a');
-    // More than the buffers of two sockets hold.
-    app.get('/large', async () => Buffer.alloc(24 * MIB));
-    const sockets: Socket[] = [];
-    app.server.on('connection', (socket: Socket) => sockets.push(socket));
-    await app.listen({ port: 0, host: '127.0.0.1' });
-    atFileEnd(() => app.close());
-    const { port } = app.server.address() as AddressInfo;
+it('an answer that its connection takes at once is not counted, and one that waits is until its client has read it or has left [limits.answers]', async () => {
+  const unread = new UnreadAnswers();
+  const app = fastify();
+  app.decorateRequest('credential', null as never);
+  unread.limit(app);
+  app.get('/small', async () => 'a');
+  // More than the buffers of two sockets hold.
+  app.get('/large', async () => Buffer.alloc(24 * MIB));
+  const sockets: Socket[] = [];
+  app.server.on('connection', (socket: Socket) => sockets.push(socket));
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  atFileEnd(() => app.close());
+  const { port } = app.server.address() as AddressInfo;
 
-    expect(await (await fetch(`http://127.0.0.1:${port}/small`)).text()).toBe('a');
-    await turn();
-    expect(unread.bytes).toBe(0);
-    expect(sockets[0]!.timeout).not.toBe(60_000);
+  expect(await (await fetch(`http://127.0.0.1:${port}/small`)).text()).toBe('a');
+  await turn();
+  expect(unread.bytes).toBe(0);
+  expect(sockets[0]!.timeout).not.toBe(60_000);
 
-    const reader = askWithoutReading(port, ['/large', '/large']);
-    while (unread.bytes < 48 * MIB) await turn();
-    reader.resume();
-    while (unread.bytes > 0) await turn();
-    expect(reader.destroyed).toBe(false);
+  const reader = askWithoutReading(port, ['/large', '/large']);
+  while (unread.bytes < 48 * MIB) await turn();
+  reader.resume();
+  while (unread.bytes > 0) await turn();
+  expect(reader.destroyed).toBe(false);
 
-    const leaver = askWithoutReading(port, ['/large', '/large']);
-    while (unread.bytes < 48 * MIB) await turn();
-    leaver.destroy();
-    while (unread.bytes > 0) await turn();
-  },
-);
+  const leaver = askWithoutReading(port, ['/large', '/large']);
+  while (unread.bytes < 48 * MIB) await turn();
+  leaver.destroy();
+  while (unread.bytes > 0) await turn();
+});
 
 it('a file that is being sent counts as a mebibyte, however little of it waits, until it is sent', async () => {
   const unread = new UnreadAnswers();
@@ -196,36 +188,32 @@ it('a file that is being sent counts as a mebibyte, however little of it waits, 
   while (unread.bytes > 0) await turn();
 });
 
-it(
-  'lists that an organisation does not read are bounded, and the oldest is cut off for the newest',
-  { tags: ['limits.answers'] },
-  async () => {
-    const credentials = new TestCredentials();
-    const item = { id: 'rcpt_a', body: Buffer.from(`"${'a'.repeat(24 * MIB)}"`) };
-    const listReceipts = async () => ({ items: [item], hasMore: false });
-    const app = await buildTestApp(NO_DATABASE, {
-      authenticate: { credentials, keyUse: { used() {} } },
-      receipts: { ledger: { listReceipts } } as unknown as AppOptions['receipts'],
-    });
-    await app.listen({ port: 0, host: '127.0.0.1' });
-    const { port } = app.server.address() as AddressInfo;
-    const cut: string[] = [];
-    const connections: { name: string; socket: Socket }[] = [];
-    for (const [org, name] of [
-      ['b', 'theirs'],
-      ['a', 'first'],
-      ['a', 'second'],
-      ['a', 'third'],
-      ['a', 'fourth'],
-    ] as const) {
-      const key = credentials.issue(org, ['service:read']);
-      const served = once(app.server, 'connection') as Promise<[Socket]>;
-      connections.push({ name, socket: askWithoutReading(port, ['/v1/receipts'], key) });
-      const [socket] = await served;
-      socket.once('close', () => cut.push(name));
-      while (socket.writableLength === 0 && !socket.destroyed) await turn();
-    }
-    while (cut.length < 2) await turn();
-    expect(cut).toEqual(['first', 'second']);
-  },
-);
+it('lists that an organisation does not read are bounded, and the oldest is cut off for the newest [limits.answers]', async () => {
+  const credentials = new TestCredentials();
+  const item = { id: 'rcpt_a', body: Buffer.from(`"${'a'.repeat(24 * MIB)}"`) };
+  const listReceipts = async () => ({ items: [item], hasMore: false });
+  const app = await buildTestApp(NO_DATABASE, {
+    authenticate: { credentials, keyUse: { used() {} } },
+    receipts: { ledger: { listReceipts } } as unknown as AppOptions['receipts'],
+  });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = app.server.address() as AddressInfo;
+  const cut: string[] = [];
+  const connections: { name: string; socket: Socket }[] = [];
+  for (const [org, name] of [
+    ['b', 'theirs'],
+    ['a', 'first'],
+    ['a', 'second'],
+    ['a', 'third'],
+    ['a', 'fourth'],
+  ] as const) {
+    const key = credentials.issue(org, ['service:read']);
+    const served = once(app.server, 'connection') as Promise<[Socket]>;
+    connections.push({ name, socket: askWithoutReading(port, ['/v1/receipts'], key) });
+    const [socket] = await served;
+    socket.once('close', () => cut.push(name));
+    while (socket.writableLength === 0 && !socket.destroyed) await turn();
+  }
+  while (cut.length < 2) await turn();
+  expect(cut).toEqual(['first', 'second']);
+});

@@ -266,8 +266,7 @@ describe('a request for a whole answer', () => {
   });
 
   it.each([false, true])(
-    'a request whose upstreams were called and failed has a receipt that says so, announced, handed over and told with its error in one write (stream: %s)',
-    { tags: ['receipts.failed'] },
+    'a request whose upstreams were called and failed has a receipt that says so, announced, handed over and told with its error in one write (stream: %s) [receipts.failed]',
     async (stream) => {
       const { run, outbox, handed, events } = workerWith(
         new ScriptedProvider(fails(UNAVAILABLE), fails(TIMED_OUT)),
@@ -551,129 +550,111 @@ describe('a request for a stream', () => {
     });
   });
 
-  it(
-    'a stream that runs beyond its deadline keeps its Idempotency-Key claimed, its place in the region counted, and its part of budgets',
-    { tags: ['idempotency.replay', 'budgets.hard'] },
-    async () => {
-      let upstream!: UpstreamSink;
-      const { run, outbox, clock } = workerWith(
-        new ScriptedProvider((sink) => void (upstream = sink)),
-      );
-      const claim = '{s0}:idem:org_a:d';
-      const reserve = { budget: 'bgt_a', since: 0, measure: 'tokens', amount: 70 } as const;
-      const one = delivery({ stream: true, claim, reserves: [reserve] });
-      const { startedAt, deadlineAt, region: code, orgId, id, shard } = one.entry;
-      const over = run(one);
-      await until(() => upstream !== undefined);
-      for (const at of [startedAt - 1, deadlineAt - 30_000, deadlineAt + 30_000]) {
-        clock.now = at;
-        upstream.onPayload(chunk(`${at}`));
-        await outbox.flushed();
-      }
-      const commands = outbox.queued.flatMap(({ command }) => (command ? [command] : []));
-      expect(commands.filter(([name]) => name === 'EXPIRE')).toEqual([['EXPIRE', claim, 3_660]]);
-      expect(commands.filter(([name]) => name === 'ZADD')).toEqual([
-        ['ZADD', heldKey(shard, code, orgId), deadlineAt + 3_660_000, id],
-        // Where it is held no more, it is not taken again.
-        [
-          'ZADD',
-          holdersKey(budgetKey(shard, orgId, reserve)),
-          'XX',
-          deadlineAt + 3_660_000,
-          `${id} 70`,
-        ],
-      ]);
-      upstream.onEnd(true);
-      await over;
-    },
-  );
-
-  it(
-    'a stream notes with its first frame that it has begun, and once a second how far it is: payloads, tokens and their digest',
-    { tags: ['survives.inference-worker'] },
-    async () => {
-      let upstream!: UpstreamSink;
-      const { run, outbox, clock } = workerWith(
-        new ScriptedProvider((sink) => void (upstream = sink)),
-      );
-      const one = delivery({ stream: true });
-      const over = run(one);
-      await until(() => upstream !== undefined);
-      const sent: string[] = [];
-      for (const elapsedMs of [0, 500, 999, 1_000, 1_990, 2_000]) {
-        clock.now = one.entry.startedAt + elapsedMs;
-        sent.push(chunk(elapsedMs === 0 ? '' : `${elapsedMs}`));
-        upstream.onPayload(sent.at(-1)!);
-        await outbox.flushed();
-      }
-      upstream.onEnd(true);
-      await over;
-      const told = sent.map((payload) => asTold(payload, one));
-      const notes = outbox.queued.flatMap(({ command }) =>
-        command?.[0] === 'SET' ? [command] : [],
-      );
-      const begun = begunKey(0, one.entry.id);
-      expect(notes.map(([, key, , ...life]) => [key, ...life])).toEqual(
-        [1, 4, 6].map(() => [begun, 'EX', 3_600]),
-      );
-      expect(notes.map(([, , note]) => decodeRelayed(String(note)))).toEqual(
-        [1, 4, 6].map((payloads) => ({
-          payloads,
-          tokens: payloads - 1,
-          digest: digestOf(one.entry.salt, ...told.slice(0, payloads)),
-          upstreamAnswerId: 'c',
-          calls: 1,
-          queuedMs: 0,
-        })),
-      );
-    },
-  );
-
-  it(
-    'a stream whose entry another worker has taken over says no more, stops its upstream, and hands nothing over',
-    { tags: ['survives.stopped-worker'] },
-    async () => {
-      let upstream!: UpstreamSink;
-      const provider = new ScriptedProvider((sink) => void (upstream = sink));
-      const { run, outbox, clock, handed, events } = workerWith(provider);
-      const one = delivery({ stream: true, claim: '{s0}:idem:org_a:digest' });
-      const over = run(one);
-      await until(() => upstream !== undefined);
-      upstream.onPayload(hello[0]);
+  it('a stream that runs beyond its deadline keeps its Idempotency-Key claimed, its place in the region counted, and its part of budgets [idempotency.replay, budgets.hard]', async () => {
+    let upstream!: UpstreamSink;
+    const { run, outbox, clock } = workerWith(
+      new ScriptedProvider((sink) => void (upstream = sink)),
+    );
+    const claim = '{s0}:idem:org_a:d';
+    const reserve = { budget: 'bgt_a', since: 0, measure: 'tokens', amount: 70 } as const;
+    const one = delivery({ stream: true, claim, reserves: [reserve] });
+    const { startedAt, deadlineAt, region: code, orgId, id, shard } = one.entry;
+    const over = run(one);
+    await until(() => upstream !== undefined);
+    for (const at of [startedAt - 1, deadlineAt - 30_000, deadlineAt + 30_000]) {
+      clock.now = at;
+      upstream.onPayload(chunk(`${at}`));
       await outbox.flushed();
-      outbox.holding = () => 'taken';
-      // Awake after seven seconds.
-      clock.now += 7_000;
-      upstream.onPayload(hello[1]);
-      await outbox.flushed();
-      upstream.onPayload(hello[2]);
-      upstream.onEnd(true);
-      await over;
-      expect(outbox.replies.map(({ payload }) => payload)).toEqual([
-        `data: ${asTold(hello[0], one)}\n\n`,
-      ]);
-      expect(provider.aborts).toBe(1);
-      expect(handed()).toEqual([]);
-      expect(outbox.freed).toEqual([]);
-      expect(events).toEqual(['outcomeStale taken']);
-    },
-  );
+    }
+    const commands = outbox.queued.flatMap(({ command }) => (command ? [command] : []));
+    expect(commands.filter(([name]) => name === 'EXPIRE')).toEqual([['EXPIRE', claim, 3_660]]);
+    expect(commands.filter(([name]) => name === 'ZADD')).toEqual([
+      ['ZADD', heldKey(shard, code, orgId), deadlineAt + 3_660_000, id],
+      // Where it is held no more, it is not taken again.
+      [
+        'ZADD',
+        holdersKey(budgetKey(shard, orgId, reserve)),
+        'XX',
+        deadlineAt + 3_660_000,
+        `${id} 70`,
+      ],
+    ]);
+    upstream.onEnd(true);
+    await over;
+  });
 
-  it(
-    'a stream of which nothing was sent yet sends nothing once another worker has taken its entry over',
-    { tags: ['survives.stopped-worker'] },
-    async () => {
-      const provider = new ScriptedProvider((sink) => {
-        for (const payload of hello) sink.onPayload(payload);
-      });
-      const { run, outbox, handed, events } = workerWith(provider);
-      outbox.holding = () => 'taken';
-      await run(delivery({ stream: true }));
-      expect(outbox.queued).toEqual([]);
-      expect(handed()).toEqual([]);
-      expect(events).toEqual(['outcomeStale taken']);
-    },
-  );
+  it('a stream notes with its first frame that it has begun, and once a second how far it is: payloads, tokens and their digest [survives.inference-worker]', async () => {
+    let upstream!: UpstreamSink;
+    const { run, outbox, clock } = workerWith(
+      new ScriptedProvider((sink) => void (upstream = sink)),
+    );
+    const one = delivery({ stream: true });
+    const over = run(one);
+    await until(() => upstream !== undefined);
+    const sent: string[] = [];
+    for (const elapsedMs of [0, 500, 999, 1_000, 1_990, 2_000]) {
+      clock.now = one.entry.startedAt + elapsedMs;
+      sent.push(chunk(elapsedMs === 0 ? '' : `${elapsedMs}`));
+      upstream.onPayload(sent.at(-1)!);
+      await outbox.flushed();
+    }
+    upstream.onEnd(true);
+    await over;
+    const told = sent.map((payload) => asTold(payload, one));
+    const notes = outbox.queued.flatMap(({ command }) => (command?.[0] === 'SET' ? [command] : []));
+    const begun = begunKey(0, one.entry.id);
+    expect(notes.map(([, key, , ...life]) => [key, ...life])).toEqual(
+      [1, 4, 6].map(() => [begun, 'EX', 3_600]),
+    );
+    expect(notes.map(([, , note]) => decodeRelayed(String(note)))).toEqual(
+      [1, 4, 6].map((payloads) => ({
+        payloads,
+        tokens: payloads - 1,
+        digest: digestOf(one.entry.salt, ...told.slice(0, payloads)),
+        upstreamAnswerId: 'c',
+        calls: 1,
+        queuedMs: 0,
+      })),
+    );
+  });
+
+  it('a stream whose entry another worker has taken over says no more, stops its upstream, and hands nothing over [survives.stopped-worker]', async () => {
+    let upstream!: UpstreamSink;
+    const provider = new ScriptedProvider((sink) => void (upstream = sink));
+    const { run, outbox, clock, handed, events } = workerWith(provider);
+    const one = delivery({ stream: true, claim: '{s0}:idem:org_a:digest' });
+    const over = run(one);
+    await until(() => upstream !== undefined);
+    upstream.onPayload(hello[0]);
+    await outbox.flushed();
+    outbox.holding = () => 'taken';
+    // Awake after seven seconds.
+    clock.now += 7_000;
+    upstream.onPayload(hello[1]);
+    await outbox.flushed();
+    upstream.onPayload(hello[2]);
+    upstream.onEnd(true);
+    await over;
+    expect(outbox.replies.map(({ payload }) => payload)).toEqual([
+      `data: ${asTold(hello[0], one)}\n\n`,
+    ]);
+    expect(provider.aborts).toBe(1);
+    expect(handed()).toEqual([]);
+    expect(outbox.freed).toEqual([]);
+    expect(events).toEqual(['outcomeStale taken']);
+  });
+
+  it('a stream of which nothing was sent yet sends nothing once another worker has taken its entry over [survives.stopped-worker]', async () => {
+    const provider = new ScriptedProvider((sink) => {
+      for (const payload of hello) sink.onPayload(payload);
+    });
+    const { run, outbox, handed, events } = workerWith(provider);
+    outbox.holding = () => 'taken';
+    await run(delivery({ stream: true }));
+    expect(outbox.queued).toEqual([]);
+    expect(handed()).toEqual([]);
+    expect(events).toEqual(['outcomeStale taken']);
+  });
 
   it('a stream whose first chunk is an error is asked of the next endpoint, and nothing of the first is relayed', async () => {
     const failing = streams('{"error":{"message":"overloaded"}}', chunk('stray'));
@@ -868,44 +849,36 @@ describe('a stream that is ahead of its client', () => {
     expect(events).toEqual(['streamCut', 'runFinished']);
   });
 
-  it(
-    'streams that generate more than their worker keeps cost the largest of them its end, with an error and a receipt',
-    { tags: ['limits.slow-readers'] },
-    async () => {
-      const bounds = {
-        ...openStreamBounds(() => Promise.resolve()),
-        texts: new KeptByStreams(100_000),
-      };
-      const provider = new ScriptedProvider((sink) => {
-        for (let i = 0; i < 3; i += 1) sink.onPayload(LONG);
-      });
-      const { run, outbox, handed, events } = workerWith(provider, { streams: bounds });
-      await run(delivery({ stream: true }));
-      expect(outbox.replies.at(-1)).toMatchObject({ error: { code: 'upstream_error' } });
-      expect(handed()[0]!.record.outcome).toBe('truncated');
-      expect(events).toEqual(['streamCut', 'runFinished']);
-      expect(bounds.texts.chars).toBe(0);
-    },
-  );
+  it('streams that generate more than their worker keeps cost the largest of them its end, with an error and a receipt [limits.slow-readers]', async () => {
+    const bounds = {
+      ...openStreamBounds(() => Promise.resolve()),
+      texts: new KeptByStreams(100_000),
+    };
+    const provider = new ScriptedProvider((sink) => {
+      for (let i = 0; i < 3; i += 1) sink.onPayload(LONG);
+    });
+    const { run, outbox, handed, events } = workerWith(provider, { streams: bounds });
+    await run(delivery({ stream: true }));
+    expect(outbox.replies.at(-1)).toMatchObject({ error: { code: 'upstream_error' } });
+    expect(handed()[0]!.record.outcome).toBe('truncated');
+    expect(events).toEqual(['streamCut', 'runFinished']);
+    expect(bounds.texts.chars).toBe(0);
+  });
 
-  it(
-    'frames that are kept for a repeated request are kept no longer when they are the most of too many, and the stream goes on',
-    { tags: ['limits.slow-readers'] },
-    async () => {
-      const bounds = {
-        ...openStreamBounds(() => Promise.resolve()),
-        frames: new KeptByStreams(100_000),
-      };
-      const provider = new ScriptedProvider(streams(LONG, LONG, ...END));
-      const { run, outbox, handed } = workerWith(provider, { streams: bounds });
-      await run(delivery({ stream: true, claim: '{s0}:idem:org_a:d' }));
-      expect(handed()[0]!.record.outcome).toBe('complete');
-      expect(outbox.freed).toMatchObject([
-        [{ claim: '{s0}:idem:org_a:d' }, { code: 'upstream_error' }],
-      ]);
-      expect(bounds.frames.chars).toBe(0);
-    },
-  );
+  it('frames that are kept for a repeated request are kept no longer when they are the most of too many, and the stream goes on [limits.slow-readers]', async () => {
+    const bounds = {
+      ...openStreamBounds(() => Promise.resolve()),
+      frames: new KeptByStreams(100_000),
+    };
+    const provider = new ScriptedProvider(streams(LONG, LONG, ...END));
+    const { run, outbox, handed } = workerWith(provider, { streams: bounds });
+    await run(delivery({ stream: true, claim: '{s0}:idem:org_a:d' }));
+    expect(handed()[0]!.record.outcome).toBe('complete');
+    expect(outbox.freed).toMatchObject([
+      [{ claim: '{s0}:idem:org_a:d' }, { code: 'upstream_error' }],
+    ]);
+    expect(bounds.frames.chars).toBe(0);
+  });
 });
 
 describe('a fault of our own while an answer is read', () => {
@@ -1014,17 +987,13 @@ describe('a cancelled request', () => {
 });
 
 describe('an outcome that is refused', () => {
-  it(
-    'an answer is neither sent nor handed over when another worker has taken its entry over',
-    { tags: ['survives.stopped-worker'] },
-    async () => {
-      const { run, outbox, events } = workerWith(new ScriptedProvider(answers(ANSWER)));
-      outbox.holding = () => 'taken';
-      await run(delivery());
-      expect(outbox.queued).toEqual([]);
-      expect(events).toEqual(['outcomeStale taken']);
-    },
-  );
+  it('an answer is neither sent nor handed over when another worker has taken its entry over [survives.stopped-worker]', async () => {
+    const { run, outbox, events } = workerWith(new ScriptedProvider(answers(ANSWER)));
+    outbox.holding = () => 'taken';
+    await run(delivery());
+    expect(outbox.queued).toEqual([]);
+    expect(events).toEqual(['outcomeStale taken']);
+  });
 
   it('a caller is told that the request was lost when Redis has lost it, so that it need not wait in vain', async () => {
     const { run, outbox, events } = workerWith(new ScriptedProvider(answers(ANSWER)));
@@ -1147,8 +1116,7 @@ describe('an entry that cannot be run', () => {
   });
 
   it.each([{ secrecy: 'high' }, { route: 'songs' }])(
-    'a request with %o, which this build does not know, is not run, and may be sent again',
-    { tags: ['survives.newer-messages'] },
+    'a request with %o, which this build does not know, is not run, and may be sent again [survives.newer-messages]',
     async (newer) => {
       const provider = new ScriptedProvider(answers(ANSWER));
       const { run, outbox, handed, events } = workerWith(provider);

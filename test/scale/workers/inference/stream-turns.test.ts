@@ -79,26 +79,22 @@ const ofStream = (heard: readonly string[], name: string): string[] =>
   heard.filter((one) => one.startsWith(`${name} `)).map((one) => one.slice(name.length + 1));
 
 describe('what streams read in one turn of the event loop', () => {
-  it(
-    'a small stream behind ten megabytes of others waits for none of them, and they are read in turns, to their ends',
-    { tags: ['limits.slow-readers'] },
-    async () => {
-      const { read, heard, turns } = reading();
-      for (const name of ['a', 'b', 'c']) read(name, `${TEN_MB}data: [DONE]\n\n`);
-      expect(heard.join('').length).toBeLessThanOrEqual(TURN_CHARS + 3 * SOCKET_BYTES);
-      const before = heard.length;
-      read('small', `${frame('one')}${frame('two')}data: [DONE]\n\n`, frame('one').length);
-      expect(heard.slice(before)).toEqual([
-        'small {"text":"one"}',
-        'small {"text":"two"}',
-        'small end',
-      ]);
-      await until(() => ['a', 'b', 'c'].every((name) => heard.includes(`${name} end`)));
-      for (const name of ['a', 'b', 'c']) expect(ofStream(heard, name)).toHaveLength(626);
-      expect(Math.max(...turns)).toBeLessThanOrEqual(TURN_CHARS + 4 * (SHARE_CHARS + LARGE.length));
-      expect(turns.length).toBeGreaterThan(25);
-    },
-  );
+  it('a small stream behind ten megabytes of others waits for none of them, and they are read in turns, to their ends [limits.slow-readers]', async () => {
+    const { read, heard, turns } = reading();
+    for (const name of ['a', 'b', 'c']) read(name, `${TEN_MB}data: [DONE]\n\n`);
+    expect(heard.join('').length).toBeLessThanOrEqual(TURN_CHARS + 3 * SOCKET_BYTES);
+    const before = heard.length;
+    read('small', `${frame('one')}${frame('two')}data: [DONE]\n\n`, frame('one').length);
+    expect(heard.slice(before)).toEqual([
+      'small {"text":"one"}',
+      'small {"text":"two"}',
+      'small end',
+    ]);
+    await until(() => ['a', 'b', 'c'].every((name) => heard.includes(`${name} end`)));
+    for (const name of ['a', 'b', 'c']) expect(ofStream(heard, name)).toHaveLength(626);
+    expect(Math.max(...turns)).toBeLessThanOrEqual(TURN_CHARS + 4 * (SHARE_CHARS + LARGE.length));
+    expect(turns.length).toBeGreaterThan(25);
+  });
 
   it('a stream that has more than its share has the next behind each of the others that wait', async () => {
     const { read, heard } = reading();
@@ -113,38 +109,34 @@ describe('what streams read in one turn of the event loop', () => {
     expect(ofFirst).toBeLessThanOrEqual(10 * SHARE_CHARS + LARGE.length);
   });
 
-  it(
-    'however frames are cut, and with other streams beside it, each stream comes whole, in its order, and then ends',
-    { tags: ['limits.slow-readers'] },
-    async () => {
-      const stream = fc.record({
-        lengths: fc.array(fc.oneof(fc.nat(50), fc.nat(60_000)), { maxLength: 40 }),
-        pieceBytes: fc.integer({ min: 1_000, max: SOCKET_BYTES }),
-        isDone: fc.boolean(),
-      });
-      await forAllAsync(
-        [fc.array(stream, { minLength: 1, maxLength: 8 })],
-        { numRuns: 20 },
-        async (streams) => {
-          const { read, heard, turns } = reading();
-          const given = streams.map(({ lengths, pieceBytes, isDone }, at) => {
-            const texts = lengths.map((length, i) => `${i}ж`.repeat(length / 4 + 1));
-            const sent = texts.map(frame).join('') + (isDone ? 'data: [DONE]\n\n' : '');
-            const one = read(`${at}`, sent, pieceBytes);
-            return { one, isDone, payloads: texts.map((text) => `{"text":"${text}"}`) };
-          });
-          await until(() => given.every(({ one }) => one.left() === 0));
-          for (const { one, isDone } of given) if (!isDone) one.response.onResponseEnd();
-          const ends = (): number => heard.filter((one) => / (end|cut)$/.test(one)).length;
-          await until(() => ends() === streams.length);
-          for (const [at, { payloads, isDone }] of given.entries())
-            expect(ofStream(heard, `${at}`)).toEqual([...payloads, isDone ? 'end' : 'cut']);
-          const most = TURN_CHARS + streams.length * (BEYOND + 60_000);
-          expect(Math.max(0, ...turns.filter(Boolean))).toBeLessThanOrEqual(most);
-        },
-      );
-    },
-  );
+  it('however frames are cut, and with other streams beside it, each stream comes whole, in its order, and then ends [limits.slow-readers]', async () => {
+    const stream = fc.record({
+      lengths: fc.array(fc.oneof(fc.nat(50), fc.nat(60_000)), { maxLength: 40 }),
+      pieceBytes: fc.integer({ min: 1_000, max: SOCKET_BYTES }),
+      isDone: fc.boolean(),
+    });
+    await forAllAsync(
+      [fc.array(stream, { minLength: 1, maxLength: 8 })],
+      { numRuns: 20 },
+      async (streams) => {
+        const { read, heard, turns } = reading();
+        const given = streams.map(({ lengths, pieceBytes, isDone }, at) => {
+          const texts = lengths.map((length, i) => `${i}ж`.repeat(length / 4 + 1));
+          const sent = texts.map(frame).join('') + (isDone ? 'data: [DONE]\n\n' : '');
+          const one = read(`${at}`, sent, pieceBytes);
+          return { one, isDone, payloads: texts.map((text) => `{"text":"${text}"}`) };
+        });
+        await until(() => given.every(({ one }) => one.left() === 0));
+        for (const { one, isDone } of given) if (!isDone) one.response.onResponseEnd();
+        const ends = (): number => heard.filter((one) => / (end|cut)$/.test(one)).length;
+        await until(() => ends() === streams.length);
+        for (const [at, { payloads, isDone }] of given.entries())
+          expect(ofStream(heard, `${at}`)).toEqual([...payloads, isDone ? 'end' : 'cut']);
+        const most = TURN_CHARS + streams.length * (BEYOND + 60_000);
+        expect(Math.max(0, ...turns.filter(Boolean))).toBeLessThanOrEqual(most);
+      },
+    );
+  });
 
   it('tiny events count as more than their characters', () => {
     const { read, heard } = reading();
@@ -153,32 +145,28 @@ describe('what streams read in one turn of the event loop', () => {
   });
 });
 
-it(
-  'what streams read beyond their shares comes at sixteen megabytes a second, however long they were silent before',
-  { tags: ['limits.slow-readers'] },
-  async () => {
-    const clock = { ms: 0, slept: [] as number[] };
-    const bounds = openStreamBounds(() => Promise.resolve(), {
-      now: () => clock.ms,
-      sleep: (ms) => {
-        clock.slept.push(ms);
-        clock.ms += ms;
-        return Promise.resolve();
-      },
-    });
-    const { read, heard } = reading(bounds);
-    for (const name of ['a', 'b', 'c']) read(name, `${TEN_MB}data: [DONE]\n\n`);
-    await until(() => ['a', 'b', 'c'].every((name) => heard.includes(`${name} end`)));
-    const seconds = (3 * TEN_MB.length) / (16 * 1024 * 1024);
-    expect(clock.ms / 1_000).toBeGreaterThan(0.8 * seconds);
-    expect(clock.ms / 1_000).toBeLessThan(1.2 * seconds);
-    clock.ms += 60_000;
-    clock.slept = [];
-    read('later', LARGE.repeat(20));
-    await until(() => ofStream(heard, 'later').length === 20);
-    expect(clock.slept).toEqual([]);
-  },
-);
+it('what streams read beyond their shares comes at sixteen megabytes a second, however long they were silent before [limits.slow-readers]', async () => {
+  const clock = { ms: 0, slept: [] as number[] };
+  const bounds = openStreamBounds(() => Promise.resolve(), {
+    now: () => clock.ms,
+    sleep: (ms) => {
+      clock.slept.push(ms);
+      clock.ms += ms;
+      return Promise.resolve();
+    },
+  });
+  const { read, heard } = reading(bounds);
+  for (const name of ['a', 'b', 'c']) read(name, `${TEN_MB}data: [DONE]\n\n`);
+  await until(() => ['a', 'b', 'c'].every((name) => heard.includes(`${name} end`)));
+  const seconds = (3 * TEN_MB.length) / (16 * 1024 * 1024);
+  expect(clock.ms / 1_000).toBeGreaterThan(0.8 * seconds);
+  expect(clock.ms / 1_000).toBeLessThan(1.2 * seconds);
+  clock.ms += 60_000;
+  clock.slept = [];
+  read('later', LARGE.repeat(20));
+  await until(() => ofStream(heard, 'later').length === 20);
+  expect(clock.slept).toEqual([]);
+});
 
 it('streams that stay within their shares never slow each other down', async () => {
   const slept: number[] = [];
@@ -251,17 +239,13 @@ describe('a stream that waits for its turn', () => {
     expect([bounds.turns.isOver, bounds.turns.number]).toEqual([false, 1]);
   });
 
-  it(
-    'waits until what has been read is on its way, and a share of each is in memory until then',
-    { tags: ['limits.slow-readers'] },
-    async () => {
-      const room = Promise.withResolvers<void>();
-      const { read, heard } = reading(openStreamBounds(() => room.promise, TIMELESS));
-      for (const name of ['a', 'b']) read(name, TEN_MB);
-      for (let i = 0; i < 50; i += 1) await nextTurn();
-      expect(heard.join('').length).toBeLessThanOrEqual(TURN_CHARS + 2 * LARGE.length);
-      room.resolve();
-      await until(() => heard.length === 2 * 625);
-    },
-  );
+  it('waits until what has been read is on its way, and a share of each is in memory until then [limits.slow-readers]', async () => {
+    const room = Promise.withResolvers<void>();
+    const { read, heard } = reading(openStreamBounds(() => room.promise, TIMELESS));
+    for (const name of ['a', 'b']) read(name, TEN_MB);
+    for (let i = 0; i < 50; i += 1) await nextTurn();
+    expect(heard.join('').length).toBeLessThanOrEqual(TURN_CHARS + 2 * LARGE.length);
+    room.resolve();
+    await until(() => heard.length === 2 * 625);
+  });
 });

@@ -24,41 +24,33 @@ function openQueue() {
 }
 
 describe('passwords that are hashed', () => {
-  it(
-    'passwords are hashed a few at once, addresses in turn, so that one that floods holds up another by one hash',
-    { tags: ['dashboard.brute-force'] },
-    async () => {
-      const { ask, next, begun, running } = openQueue();
-      for (const address of ['flood', 'flood', 'flood', 'flood', 'honest']) ask(address);
-      expect(running).toHaveLength(1);
-      for (let i = 0; i < 4; i += 1) await next();
-      expect(begun).toEqual(['flood', 'flood', 'honest', 'flood', 'flood']);
-      await next();
-      expect(running).toHaveLength(0);
-      ask('later');
-      expect(running).toHaveLength(1);
-    },
-  );
+  it('passwords are hashed a few at once, addresses in turn, so that one that floods holds up another by one hash [dashboard.brute-force]', async () => {
+    const { ask, next, begun, running } = openQueue();
+    for (const address of ['flood', 'flood', 'flood', 'flood', 'honest']) ask(address);
+    expect(running).toHaveLength(1);
+    for (let i = 0; i < 4; i += 1) await next();
+    expect(begun).toEqual(['flood', 'flood', 'honest', 'flood', 'flood']);
+    await next();
+    expect(running).toHaveLength(0);
+    ask('later');
+    expect(running).toHaveLength(1);
+  });
 
-  it(
-    'what does not fit is refused at once with 503; an address that waits with most gives way to one that has fewer',
-    { tags: ['dashboard.brute-force'] },
-    async () => {
-      const { ask, next, begun, refused } = openQueue();
-      for (let i = 0; i <= WAITING_MAX; i += 1) ask('flood');
-      ask('flood');
-      await turn();
-      expect(refused).toEqual(['flood 503']);
-      ask('honest');
-      await turn();
-      expect(refused).toEqual(['flood 503', 'flood 503']);
-      await next();
-      await next();
-      expect(begun).toEqual(['flood', 'flood', 'honest']);
-    },
-  );
+  it('what does not fit is refused at once with 503; an address that waits with most gives way to one that has fewer [dashboard.brute-force]', async () => {
+    const { ask, next, begun, refused } = openQueue();
+    for (let i = 0; i <= WAITING_MAX; i += 1) ask('flood');
+    ask('flood');
+    await turn();
+    expect(refused).toEqual(['flood 503']);
+    ask('honest');
+    await turn();
+    expect(refused).toEqual(['flood 503', 'flood 503']);
+    await next();
+    await next();
+    expect(begun).toEqual(['flood', 'flood', 'honest']);
+  });
 
-  it('a place is passed on by a hash that fails', { tags: ['dashboard.brute-force'] }, async () => {
+  it('a place is passed on by a hash that fails [dashboard.brute-force]', async () => {
     const queue = new HashingQueue(1);
     const failed = queue.run('one', () => Promise.reject(new Error('no memory')));
     const other = queue.run('two', async () => 'hashed');

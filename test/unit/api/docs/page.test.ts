@@ -43,20 +43,16 @@ describe('the page at /docs', () => {
     for (const { operation } of api.operations) expect(ids).toContain(operation.operationId);
   });
 
-  it(
-    'the reference of errors has every code that can be answered, what to do about it, and addresses that exist',
-    { tags: ['docs.errors'] },
-    () => {
-      const paths = new Set(api.operations.map(({ method, path }) => `${method} ${path}`));
-      for (const [code, { status, advice }] of Object.entries(CODES)) {
-        const id = `id="error-${code.replaceAll('_', '-')}"`;
-        const entry = text.slice(text.indexOf(id)).split('</div>')[0]!;
-        expect(entry, code).toContain(`<span class="status">${status}</span>`);
-        expect(entry, code).toMatch(/retry[^]*<strong>What to do:<\/strong> \S+/);
-        for (const [, method, path] of advice.matchAll(/`(GET|POST) (\/[^`]*)`/g)) {
-          expect(paths, code).toContain(`${method!.toLowerCase()} ${path}`);
-        }
+  it('the reference of errors has every code that can be answered, what to do about it, and addresses that exist [docs.errors]', () => {
+    const paths = new Set(api.operations.map(({ method, path }) => `${method} ${path}`));
+    for (const [code, { status, advice }] of Object.entries(CODES)) {
+      const id = `id="error-${code.replaceAll('_', '-')}"`;
+      const entry = text.slice(text.indexOf(id)).split('</div>')[0]!;
+      expect(entry, code).toContain(`<span class="status">${status}</span>`);
+      expect(entry, code).toMatch(/retry[^]*<strong>What to do:<\/strong> \S+/);
+      for (const [, method, path] of advice.matchAll(/`(GET|POST) (\/[^`]*)`/g)) {
+        expect(paths, code).toContain(`${method!.toLowerCase()} ${path}`);
       }
-    },
-  );
+    }
+  });
 });

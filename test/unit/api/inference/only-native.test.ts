@@ -165,159 +165,144 @@ const ROWS: [what: string, route: Route, body: object, place: string][] = [
   ],
 ];
 
-describe(
-  'what only a server takes that speaks an interface itself',
-  { tags: ['requests.native'] },
-  () => {
-    it.each(ROWS)(
-      'goes to such endpoints alone, and is refused by name where a model has none: %s',
-      (_, route, body, place) => {
-        const { entry, resolution } = asked(route, body);
-        expect(entry).toMatchObject({ onlyNative: true, region: 'us' });
-        const names = resolution.candidates.flatMap(({ endpoints }) => endpoints);
-        expect(names.map((one) => one.endpoint.name)).toEqual(['native']);
-        const targets = targetsOf(catalogueFor(route), entry, 'us');
-        expect(targets.map((one) => one.endpoint.name)).toEqual(['native']);
-        expect(targetsOf(catalogueFor(route), entry, 'eu')).toEqual([]);
-        const fault = faultOf(() => asked(route, body, { name: 'chats' }));
-        expect(fault).toMatchObject({ code: `invalid_${place.split(/[.[]/)[0]!}`, param: place });
-        expect(fault.message).toContain('the model chats');
-      },
-    );
+describe('what only a server takes that speaks an interface itself [requests.native]', () => {
+  it.each(ROWS)(
+    'goes to such endpoints alone, and is refused by name where a model has none: %s',
+    (_, route, body, place) => {
+      const { entry, resolution } = asked(route, body);
+      expect(entry).toMatchObject({ onlyNative: true, region: 'us' });
+      const names = resolution.candidates.flatMap(({ endpoints }) => endpoints);
+      expect(names.map((one) => one.endpoint.name)).toEqual(['native']);
+      const targets = targetsOf(catalogueFor(route), entry, 'us');
+      expect(targets.map((one) => one.endpoint.name)).toEqual(['native']);
+      expect(targetsOf(catalogueFor(route), entry, 'eu')).toEqual([]);
+      const fault = faultOf(() => asked(route, body, { name: 'chats' }));
+      expect(fault).toMatchObject({ code: `invalid_${place.split(/[.[]/)[0]!}`, param: place });
+      expect(fault.message).toContain('the model chats');
+    },
+  );
 
-    it('is nothing that chats can say, or lose no word by', () => {
-      const search = {
-        type: 'web_search_tool_result',
-        tool_use_id: 's',
-        content: [{ url: 'https://a.example/' }],
-      };
-      for (const [route, body] of [
-        ['messages', plain],
-        ['messages', returned({ type: 'tool_reference', tool_name: 'lookup' })],
-        ['messages', answered({ type: 'compaction', content: 'They spoke of lamps.' }, search)],
-        [
-          'messages',
-          answered(
-            { type: 'fallback', from: {}, to: {} },
-            { type: 'container_upload', file_id: 'f' },
-          ),
-        ],
-        ['messages', { ...plain, stop_sequences: ['a', 'b', 'c', 'd'] }],
-        [
-          'responses',
-          input({ type: 'web_search_call', id: 'ws_1', action: { url: 'https://a.example/' } }),
-        ],
-        [
-          'responses',
-          { input: 'Hi', include: ['web_search_call.results'], truncation: 'disabled' },
-        ],
-      ] as [Route, object][]) {
-        const { entry, resolution } = asked(route, body, { mediaUrls: 'data' as never });
-        expect(entry).not.toHaveProperty('onlyNative');
-        expect(resolution.candidates).toHaveLength(2);
-      }
-    });
-
-    it('names no address where none is fetched', () => {
-      for (const [route, body, param] of [
-        [
-          'messages',
-          saying({ type: 'document', source: { type: 'url', url: 'https://a.example' } }),
-          'messages[0].content[0]',
-        ],
-        [
-          'messages',
-          saying({ type: 'tide_table', from: { feedUrl: 'http://10.0.0.1/' } }),
-          'messages[0].content[0]',
-        ],
-        [
-          'messages',
-          { ...plain, system: [{ type: 'tide_table', from: { url: 'http://10.0.0.1/' } }] },
-          'system[0]',
-        ],
-        [
-          'messages',
-          saying({
-            type: 'tool_result',
-            tool_use_id: 'a',
-            content: [{ type: 'tide_table', url: 'http://10.0.0.1/' }],
-          }),
-          'messages[0].content[0].content[0]',
-        ],
-        [
-          'responses',
-          part({ type: 'input_file', file_url: 'http://10.0.0.1/' }),
-          'input[0].content[0]',
-        ],
-        [
-          'responses',
-          part({ type: 'input_table', from: { url: 'http://10.0.0.1/' } }),
-          'input[0].content[0]',
-        ],
-        [
-          'responses',
-          input({ type: 'tide_table', from: [{ uri: 'http://10.0.0.1/' }] }),
-          'input[1]',
-        ],
-      ] as [Route, object, string][])
-        expect(faultOf(() => asked(route, body, { mediaUrls: 'data' as never }))).toMatchObject({
-          param,
-        });
-    });
-
-    it('may be longer than its texts, for budgets', () => {
-      expect(
-        asked('responses', input({ type: 'compaction', encrypted_content: 'x' })).extent.readsMore,
-      ).toBe(true);
-      expect(asked('messages', plain).extent.readsMore).toBe(false);
-    });
-  },
-);
-
-describe(
-  'the words of what only such a server takes',
-  { tags: ['requests.native', 'operations.screening'] },
-  () => {
-    const WORDS = 'twelve lamps';
-    const table = {
-      type: 'tide_table',
-      rows: [{ name: 'x', note: WORDS }],
-      data: { type: 'base64', data: 'QUJD' },
+  it('is nothing that chats can say, or lose no word by', () => {
+    const search = {
+      type: 'web_search_tool_result',
+      tool_use_id: 's',
+      content: [{ url: 'https://a.example/' }],
     };
-    const rawOf = (route: Route, body: object) => ({
-      id: REQUEST_ID,
-      route,
-      rawBody: Buffer.from(JSON.stringify({ model: 'both', ...body })),
-      headers: {},
-      credential: CREDENTIAL,
-      now: NOW,
-    });
-    it.each<[string, Route, object]>([
-      ['a block of the user’s', 'messages', saying({ type: 'text', text: 'Hi' }, table)],
-      ['a block of the assistant’s', 'messages', answered(table)],
-      ['a block in what a tool returned', 'messages', returned(table)],
-      ['a block of the system’s', 'messages', { ...plain, system: [table] }],
-      ['an item', 'responses', input(table)],
-      ['a part', 'responses', part(table)],
+    for (const [route, body] of [
+      ['messages', plain],
+      ['messages', returned({ type: 'tool_reference', tool_name: 'lookup' })],
+      ['messages', answered({ type: 'compaction', content: 'They spoke of lamps.' }, search)],
       [
-        'a part of what a tool returned',
-        'responses',
-        input(
-          { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
-          { type: 'function_call_output', call_id: 'c', output: [table] },
+        'messages',
+        answered(
+          { type: 'fallback', from: {}, to: {} },
+          { type: 'container_upload', file_id: 'f' },
         ),
       ],
-    ])('are screened, and counted as the prompt’s: %s', (_, route, body) => {
-      const { body: parsed } = read(
-        { newSalt: () => 'AAAAAAAAAAAAAAAAAAAAAA', processId: 'a', shards: 1 },
-        rawOf(route, body),
-      );
-      const [prompt] = promptsOf(parsed.route, parsed.parsed);
-      const counted = prompt!.texts.join('\n');
-      expect(counted).toContain(WORDS);
-      expect(counted).not.toContain('QUJD');
-      const { prompt: said, beside } = textsOf(route, parsed.message?.value ?? parsed.parsed);
-      expect([...said, ...beside].join('\n')).toContain(WORDS);
-    });
-  },
-);
+      ['messages', { ...plain, stop_sequences: ['a', 'b', 'c', 'd'] }],
+      [
+        'responses',
+        input({ type: 'web_search_call', id: 'ws_1', action: { url: 'https://a.example/' } }),
+      ],
+      ['responses', { input: 'Hi', include: ['web_search_call.results'], truncation: 'disabled' }],
+    ] as [Route, object][]) {
+      const { entry, resolution } = asked(route, body, { mediaUrls: 'data' as never });
+      expect(entry).not.toHaveProperty('onlyNative');
+      expect(resolution.candidates).toHaveLength(2);
+    }
+  });
+
+  it('names no address where none is fetched', () => {
+    for (const [route, body, param] of [
+      [
+        'messages',
+        saying({ type: 'document', source: { type: 'url', url: 'https://a.example' } }),
+        'messages[0].content[0]',
+      ],
+      [
+        'messages',
+        saying({ type: 'tide_table', from: { feedUrl: 'http://10.0.0.1/' } }),
+        'messages[0].content[0]',
+      ],
+      [
+        'messages',
+        { ...plain, system: [{ type: 'tide_table', from: { url: 'http://10.0.0.1/' } }] },
+        'system[0]',
+      ],
+      [
+        'messages',
+        saying({
+          type: 'tool_result',
+          tool_use_id: 'a',
+          content: [{ type: 'tide_table', url: 'http://10.0.0.1/' }],
+        }),
+        'messages[0].content[0].content[0]',
+      ],
+      [
+        'responses',
+        part({ type: 'input_file', file_url: 'http://10.0.0.1/' }),
+        'input[0].content[0]',
+      ],
+      [
+        'responses',
+        part({ type: 'input_table', from: { url: 'http://10.0.0.1/' } }),
+        'input[0].content[0]',
+      ],
+      ['responses', input({ type: 'tide_table', from: [{ uri: 'http://10.0.0.1/' }] }), 'input[1]'],
+    ] as [Route, object, string][])
+      expect(faultOf(() => asked(route, body, { mediaUrls: 'data' as never }))).toMatchObject({
+        param,
+      });
+  });
+
+  it('may be longer than its texts, for budgets', () => {
+    expect(
+      asked('responses', input({ type: 'compaction', encrypted_content: 'x' })).extent.readsMore,
+    ).toBe(true);
+    expect(asked('messages', plain).extent.readsMore).toBe(false);
+  });
+});
+
+describe('the words of what only such a server takes [requests.native, operations.screening]', () => {
+  const WORDS = 'twelve lamps';
+  const table = {
+    type: 'tide_table',
+    rows: [{ name: 'x', note: WORDS }],
+    data: { type: 'base64', data: 'QUJD' },
+  };
+  const rawOf = (route: Route, body: object) => ({
+    id: REQUEST_ID,
+    route,
+    rawBody: Buffer.from(JSON.stringify({ model: 'both', ...body })),
+    headers: {},
+    credential: CREDENTIAL,
+    now: NOW,
+  });
+  it.each<[string, Route, object]>([
+    ['a block of the user’s', 'messages', saying({ type: 'text', text: 'Hi' }, table)],
+    ['a block of the assistant’s', 'messages', answered(table)],
+    ['a block in what a tool returned', 'messages', returned(table)],
+    ['a block of the system’s', 'messages', { ...plain, system: [table] }],
+    ['an item', 'responses', input(table)],
+    ['a part', 'responses', part(table)],
+    [
+      'a part of what a tool returned',
+      'responses',
+      input(
+        { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'c', output: [table] },
+      ),
+    ],
+  ])('are screened, and counted as the prompt’s: %s', (_, route, body) => {
+    const { body: parsed } = read(
+      { newSalt: () => 'AAAAAAAAAAAAAAAAAAAAAA', processId: 'a', shards: 1 },
+      rawOf(route, body),
+    );
+    const [prompt] = promptsOf(parsed.route, parsed.parsed);
+    const counted = prompt!.texts.join('\n');
+    expect(counted).toContain(WORDS);
+    expect(counted).not.toContain('QUJD');
+    const { prompt: said, beside } = textsOf(route, parsed.message?.value ?? parsed.parsed);
+    expect([...said, ...beside].join('\n')).toContain(WORDS);
+  });
+});

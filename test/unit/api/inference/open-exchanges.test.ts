@@ -179,42 +179,34 @@ describe('a request that another region has', () => {
   const moved = (region: string, attempt = 1) =>
     ({ id: 'req_1', attempt, kind: 'moved', region, entryId: `9-${region}` }) as const;
 
-  it(
-    'a request that was handed on without a word, because the worker died, is not taken for lost, and is looked for where it is',
-    { tags: ['operations.region-failover'] },
-    async () => {
-      const { redis, exchange, failures } = watched({ id: 'req_1', elsewhere: ['us', 'ap'] });
-      redis.gone = [PLACE.entryId];
-      redis.values.set('{s0}:moved:req_1', 'us 9-us');
-      await vi.advanceTimersByTimeAsync(60_000);
-      expect([failures, exchange.region]).toEqual([[], 'us']);
-      expect(exchange.place).toEqual({
-        region: 'us',
-        lane: '{s0}:lane:inference:us',
-        entryId: '9-us',
-      });
-      // That region has failed it, too, and then Redis has lost it.
-      redis.gone = ['9-us', '9-ap'];
-      redis.values.set('{s0}:moved:req_1', 'ap 9-ap');
-      await vi.advanceTimersByTimeAsync(4_000);
-      expect([failures, exchange.region]).toEqual([[], 'ap']);
-      await vi.advanceTimersByTimeAsync(10_000);
-      expect(failures).toEqual(LOST);
-    },
-  );
+  it('a request that was handed on without a word, because the worker died, is not taken for lost, and is looked for where it is [operations.region-failover]', async () => {
+    const { redis, exchange, failures } = watched({ id: 'req_1', elsewhere: ['us', 'ap'] });
+    redis.gone = [PLACE.entryId];
+    redis.values.set('{s0}:moved:req_1', 'us 9-us');
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([failures, exchange.region]).toEqual([[], 'us']);
+    expect(exchange.place).toEqual({
+      region: 'us',
+      lane: '{s0}:lane:inference:us',
+      entryId: '9-us',
+    });
+    // That region has failed it, too, and then Redis has lost it.
+    redis.gone = ['9-us', '9-ap'];
+    redis.values.set('{s0}:moved:req_1', 'ap 9-ap');
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect([failures, exchange.region]).toEqual([[], 'ap']);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(failures).toEqual(LOST);
+  });
 
-  it(
-    'where a request is says the latest of those who handed it on, however late the word of an earlier one comes',
-    { tags: ['operations.region-failover'] },
-    () => {
-      const { exchange } = watched({ id: 'req_1', elsewhere: ['us', 'ap'] });
-      exchange.take(moved('us', 2), '');
-      exchange.take(moved('ap', 2), '');
-      // The worker of the first region was stopped before it could say so.
-      exchange.take(moved('us', 1), '');
-      expect(exchange.place!.region).toBe('ap');
-    },
-  );
+  it('where a request is says the latest of those who handed it on, however late the word of an earlier one comes [operations.region-failover]', () => {
+    const { exchange } = watched({ id: 'req_1', elsewhere: ['us', 'ap'] });
+    exchange.take(moved('us', 2), '');
+    exchange.take(moved('ap', 2), '');
+    // The worker of the first region was stopped before it could say so.
+    exchange.take(moved('us', 1), '');
+    expect(exchange.place!.region).toBe('ap');
+  });
 });
 
 describe('a cancellation', () => {

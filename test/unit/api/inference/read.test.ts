@@ -52,29 +52,23 @@ it('a chat and a response are known by how many tools they bring, under either n
   expect(asked({ prompt: 'x', tools }, 'completions').tools).toBeUndefined();
 });
 
-it(
-  'no bound that its interface does not have makes an answer shorter for budgets, or less than nothing',
-  { tags: ['budgets.hard'] },
-  () => {
-    const messages = [{ role: 'user', content: 'x' }];
-    const ofChat = (body: object) =>
-      asked({ messages, ...body }, 'chat.completions').answerTokensMax;
-    const ofResponse = (body: object) =>
-      asked({ input: 'x', ...body }, 'responses').answerTokensMax;
-    expect(ofChat({})).toBeUndefined();
-    expect(ofChat({ max_tokens: 5, max_completion_tokens: 9, max_output_tokens: null })).toBe(9);
-    // A server of chats overlooks it, and writes as much as without it.
-    for (const value of [1, 0.5, 9.5]) expect(ofChat({ max_output_tokens: value })).toBe(4_096);
-    for (const value of [-1e9, '1', [1]])
-      expect(ofChat({ max_output_tokens: value })).toBe(Number.POSITIVE_INFINITY);
-    // These some servers take before those that are checked.
-    expect(ofChat({ max_tokens: 5, n_predict: -1 })).toBe(Number.POSITIVE_INFINITY);
-    expect(ofChat({ max_tokens: 5, max_new_tokens: 70.5 })).toBe(71);
-    expect(ofResponse({ max_output_tokens: 5 })).toBe(5);
-    expect(ofResponse({ max_output_tokens: 5, max_completion_tokens: 70 })).toBe(70);
-    expect(asked({ prompt: 'x', max_tokens: 0 }, 'completions').answerTokensMax).toBe(0);
-  },
-);
+it('no bound that its interface does not have makes an answer shorter for budgets, or less than nothing [budgets.hard]', () => {
+  const messages = [{ role: 'user', content: 'x' }];
+  const ofChat = (body: object) => asked({ messages, ...body }, 'chat.completions').answerTokensMax;
+  const ofResponse = (body: object) => asked({ input: 'x', ...body }, 'responses').answerTokensMax;
+  expect(ofChat({})).toBeUndefined();
+  expect(ofChat({ max_tokens: 5, max_completion_tokens: 9, max_output_tokens: null })).toBe(9);
+  // A server of chats overlooks it, and writes as much as without it.
+  for (const value of [1, 0.5, 9.5]) expect(ofChat({ max_output_tokens: value })).toBe(4_096);
+  for (const value of [-1e9, '1', [1]])
+    expect(ofChat({ max_output_tokens: value })).toBe(Number.POSITIVE_INFINITY);
+  // These some servers take before those that are checked.
+  expect(ofChat({ max_tokens: 5, n_predict: -1 })).toBe(Number.POSITIVE_INFINITY);
+  expect(ofChat({ max_tokens: 5, max_new_tokens: 70.5 })).toBe(71);
+  expect(ofResponse({ max_output_tokens: 5 })).toBe(5);
+  expect(ofResponse({ max_output_tokens: 5, max_completion_tokens: 70 })).toBe(70);
+  expect(asked({ prompt: 'x', max_tokens: 0 }, 'completions').answerTokensMax).toBe(0);
+});
 
 it('a request for a message goes on as the chat that it is, under its own route and the digest of what came', () => {
   const raw = {

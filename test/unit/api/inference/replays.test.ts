@@ -19,25 +19,21 @@ function open() {
   return { replays, inside, endNext: () => ends.shift()!() };
 }
 
-it(
-  'of the large stored answers of an organisation one is in memory at a time, and others have theirs meanwhile',
-  { tags: ['limits.answers'] },
-  async () => {
-    const { replays, inside, endNext } = open();
-    const first = replays.read('a1', 'a');
-    const second = replays.read('a2', 'a');
-    const other = replays.read('b1', 'b');
-    await turn();
-    expect(inside).toEqual(['a1', 'b1']);
-    expect(await replays.read('small', 'a')).toBe(KEPT);
-    endNext();
-    await turn();
-    expect(inside).toEqual(['a1', 'b1', 'a2']);
-    endNext();
-    endNext();
-    expect(await Promise.all([first, second, other])).toEqual([KEPT, KEPT, KEPT]);
-  },
-);
+it('of the large stored answers of an organisation one is in memory at a time, and others have theirs meanwhile [limits.answers]', async () => {
+  const { replays, inside, endNext } = open();
+  const first = replays.read('a1', 'a');
+  const second = replays.read('a2', 'a');
+  const other = replays.read('b1', 'b');
+  await turn();
+  expect(inside).toEqual(['a1', 'b1']);
+  expect(await replays.read('small', 'a')).toBe(KEPT);
+  endNext();
+  await turn();
+  expect(inside).toEqual(['a1', 'b1', 'a2']);
+  endNext();
+  endNext();
+  expect(await Promise.all([first, second, other])).toEqual([KEPT, KEPT, KEPT]);
+});
 
 it('a large stored answer whose turn does not come in time is refused, and never read', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });

@@ -154,25 +154,21 @@ describe('a client that reads slowly', () => {
 });
 
 describe('silence (failure case 7)', () => {
-  it(
-    'a silent stream commits its status after 15 s and sends comments until its end',
-    { tags: ['clients.silence'] },
-    async () => {
-      const { raw, hear } = await open();
-      await vi.advanceTimersByTimeAsync(14_999);
-      expect(raw.head).toBeUndefined();
-      await vi.advanceTimersByTimeAsync(1);
-      expect(raw.head?.status).toBe(200);
-      expect(raw.written).toEqual([': keepalive\n\n']);
-      await vi.advanceTimersByTimeAsync(60_000);
-      expect(raw.written).toHaveLength(5);
-      hear({ kind: 'last' }, '{"id":"x"}');
-      hear({ kind: 'receipt' }, RECEIPT);
-      expect(raw.written.at(-1)).toBe(ENDED);
-      await vi.advanceTimersByTimeAsync(60_000);
-      expect(raw.written).toHaveLength(6);
-    },
-  );
+  it('a silent stream commits its status after 15 s and sends comments until its end [clients.silence]', async () => {
+    const { raw, hear } = await open();
+    await vi.advanceTimersByTimeAsync(14_999);
+    expect(raw.head).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(raw.head?.status).toBe(200);
+    expect(raw.written).toEqual([': keepalive\n\n']);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(raw.written).toHaveLength(5);
+    hear({ kind: 'last' }, '{"id":"x"}');
+    hear({ kind: 'receipt' }, RECEIPT);
+    expect(raw.written.at(-1)).toBe(ENDED);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(raw.written).toHaveLength(6);
+  });
 
   it.each([
     { asked: {}, may: 'may still go elsewhere', named: undefined },
@@ -241,34 +237,30 @@ describe('silence in a stream of a response', () => {
     });
   const ALIVE = ['0 created', '1 in_progress', '2 in_progress', '3 in_progress'];
 
-  it(
-    'has an event every 10 s, and goes on with the numbers, announced once',
-    { tags: ['clients.silence'] },
-    async () => {
-      const asked = { body: { previous_response_id: 'resp_0' } };
-      const { raw, hear } = await openResponse(openEdge(), asked);
-      await vi.advanceTimersByTimeAsync(9_999);
-      expect(raw.head).toBeUndefined();
-      await vi.advanceTimersByTimeAsync(20_001);
-      expect(raw.head?.status).toBe(200);
-      expect(typesIn(raw.written)).toEqual(ALIVE);
-      expect(raw.written.join('')).toContain('"status":"in_progress"');
-      expect(raw.written.join('')).toContain('"previous_response_id":"resp_0"');
-      hear({ kind: 'frames' }, BEGINNING + delta(2));
-      expect(raw.written.at(-1)).toBe(delta(4));
-      await vi.advanceTimersByTimeAsync(10_000);
-      hear({ kind: 'last', seq: 2 }, LAST);
-      hear({ kind: 'receipt' }, RECEIPT);
-      expect(typesIn(raw.written)).toEqual([
-        ...ALIVE,
-        '4 output_text.delta',
-        '5 in_progress',
-        '6 completed',
-      ]);
-      expect(raw.written.at(-1)).toContain(`"receipt":${RECEIPT}`);
-      expect(raw.ended).toBe(true);
-    },
-  );
+  it('has an event every 10 s, and goes on with the numbers, announced once [clients.silence]', async () => {
+    const asked = { body: { previous_response_id: 'resp_0' } };
+    const { raw, hear } = await openResponse(openEdge(), asked);
+    await vi.advanceTimersByTimeAsync(9_999);
+    expect(raw.head).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(20_001);
+    expect(raw.head?.status).toBe(200);
+    expect(typesIn(raw.written)).toEqual(ALIVE);
+    expect(raw.written.join('')).toContain('"status":"in_progress"');
+    expect(raw.written.join('')).toContain('"previous_response_id":"resp_0"');
+    hear({ kind: 'frames' }, BEGINNING + delta(2));
+    expect(raw.written.at(-1)).toBe(delta(4));
+    await vi.advanceTimersByTimeAsync(10_000);
+    hear({ kind: 'last', seq: 2 }, LAST);
+    hear({ kind: 'receipt' }, RECEIPT);
+    expect(typesIn(raw.written)).toEqual([
+      ...ALIVE,
+      '4 output_text.delta',
+      '5 in_progress',
+      '6 completed',
+    ]);
+    expect(raw.written.at(-1)).toContain(`"receipt":${RECEIPT}`);
+    expect(raw.ended).toBe(true);
+  });
 
   it('leaves a stream as its worker wrote it where there is none', async () => {
     const { raw, hear } = await openResponse();
@@ -310,30 +302,26 @@ describe('silence in a stream of a response', () => {
     },
   );
 
-  it(
-    'of a prompt that its upstream finds too long is 400, and events to a client that takes nothing else',
-    { tags: ['clients.compaction'] },
-    async () => {
-      const error = { code: 'prompt_too_long', message: 'Too long.', param: 'input' } as const;
-      for (const accept of ['application/json', 'application/json, text/event-stream', '*/*']) {
-        const { raw, hear } = await openResponse(openEdge(), { accept });
-        hear({ ...FAILURE, error });
-        expect(raw.head?.status).toBe(400);
-      }
-      const { raw, hear } = await openResponse(openEdge(), { accept: 'text/event-stream' });
+  it('of a prompt that its upstream finds too long is 400, and events to a client that takes nothing else [clients.compaction]', async () => {
+    const error = { code: 'prompt_too_long', message: 'Too long.', param: 'input' } as const;
+    for (const accept of ['application/json', 'application/json, text/event-stream', '*/*']) {
+      const { raw, hear } = await openResponse(openEdge(), { accept });
       hear({ ...FAILURE, error });
-      expect(raw.head).toMatchObject({
-        status: 200,
-        headers: { 'content-type': 'text/event-stream; charset=utf-8', 'x-should-retry': 'false' },
-      });
-      expect(raw.head?.headers).not.toHaveProperty('x-receipt-id');
-      expect(typesIn(raw.written)).toEqual(['0 created', '1 in_progress', '2 failed']);
-      expect(raw.written.join('')).toContain('"code":"context_length_exceeded"');
-      const other = await openResponse(openEdge(), { accept: 'text/event-stream' });
-      other.hear(FAILURE);
-      expect(other.raw.head?.status).toBe(502);
-    },
-  );
+      expect(raw.head?.status).toBe(400);
+    }
+    const { raw, hear } = await openResponse(openEdge(), { accept: 'text/event-stream' });
+    hear({ ...FAILURE, error });
+    expect(raw.head).toMatchObject({
+      status: 200,
+      headers: { 'content-type': 'text/event-stream; charset=utf-8', 'x-should-retry': 'false' },
+    });
+    expect(raw.head?.headers).not.toHaveProperty('x-receipt-id');
+    expect(typesIn(raw.written)).toEqual(['0 created', '1 in_progress', '2 failed']);
+    expect(raw.written.join('')).toContain('"code":"context_length_exceeded"');
+    const other = await openResponse(openEdge(), { accept: 'text/event-stream' });
+    other.hear(FAILURE);
+    expect(other.raw.head?.status).toBe(502);
+  });
 
   it('is no reason to commit the status of one that fails before', async () => {
     const { raw, hear } = await openResponse();

@@ -81,22 +81,18 @@ describe('a whole answer', () => {
     await handled;
   });
 
-  it(
-    'a new request to a region without a worker is told at once that the region is degraded',
-    { tags: ['limits.regions'] },
-    async () => {
-      const { ask, willSay, exchanges, asked } = openEdge({
-        roomIn: () => Promise.resolve({ region: 0, org: 0 }),
-      });
-      willSay(refused('saturated'), refused('saturated'));
-      await expect(ask().handled).rejects.toMatchObject({
-        code: 'region_degraded',
-        message: 'No region takes requests for this model now.',
-      });
-      expect(asked.map(({ regionCapacity }) => regionCapacity)).toEqual([0, 0]);
-      await exchanges.drained();
-    },
-  );
+  it('a new request to a region without a worker is told at once that the region is degraded [limits.regions]', async () => {
+    const { ask, willSay, exchanges, asked } = openEdge({
+      roomIn: () => Promise.resolve({ region: 0, org: 0 }),
+    });
+    willSay(refused('saturated'), refused('saturated'));
+    await expect(ask().handled).rejects.toMatchObject({
+      code: 'region_degraded',
+      message: 'No region takes requests for this model now.',
+    });
+    expect(asked.map(({ regionCapacity }) => regionCapacity)).toEqual([0, 0]);
+    await exchanges.drained();
+  });
 
   it('an answer is sent although it came, with its receipt, before the word of its admission', async () => {
     const { ask, hear, holdAdmissions } = openEdge();
@@ -220,21 +216,17 @@ describe('admission', () => {
     expect(reply.sent?.headers['x-region']).toBe('us');
   });
 
-  it(
-    'a request that no region takes is told of none that it did not ask for, and one that is pinned of its own',
-    { tags: ['codes.region_saturated'] },
-    async () => {
-      const { ask, willSay, asked } = openEdge();
-      willSay(refused('saturated'), refused('saturated'), refused('saturated'));
-      const none = 'No region takes requests for this model now.';
-      const code = 'region_saturated';
-      await expect(ask().handled).rejects.toMatchObject({ code, message: none });
-      expect(asked).toHaveLength(2);
-      const pinned = ask({ body: { region: 'us' } }).handled;
-      const message = 'The region us is at capacity.';
-      await expect(pinned).rejects.toMatchObject({ code, message });
-    },
-  );
+  it('a request that no region takes is told of none that it did not ask for, and one that is pinned of its own [codes.region_saturated]', async () => {
+    const { ask, willSay, asked } = openEdge();
+    willSay(refused('saturated'), refused('saturated'), refused('saturated'));
+    const none = 'No region takes requests for this model now.';
+    const code = 'region_saturated';
+    await expect(ask().handled).rejects.toMatchObject({ code, message: none });
+    expect(asked).toHaveLength(2);
+    const pinned = ask({ body: { region: 'us' } }).handled;
+    const message = 'The region us is at capacity.';
+    await expect(pinned).rejects.toMatchObject({ code, message });
+  });
 
   it('an admission that Redis does not answer is store_unavailable with a wait, and nothing stays open', async () => {
     const cause = new Error('Command timed out');

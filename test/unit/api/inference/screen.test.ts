@@ -77,19 +77,15 @@ function bring(
 beforeEach(() => void vi.useFakeTimers({ now: NOW, toFake: ['Date'] }));
 afterEach(() => void vi.useRealTimers());
 
-it(
-  'a file that its server may decode otherwise than screening does goes nowhere',
-  { tags: ['operations.screening'] },
-  () => {
-    const { deps } = openEdge({ admissions: recording(async () => recorded()) });
-    const reader = new ReaderHere(deps);
-    const file = { type: 'file', file: { file_data: 'data:text/plain;base64,aG93-IHRv' } };
-    reader.read(requestOf({ messages: [{ role: 'user', content: [file] }] }));
-    expect(() => reader.readPrompt({ id: 'both', contextWindow: 1_000 })).toThrow(
-      expect.objectContaining({ code: 'invalid_messages', status: 400 }) as Error,
-    );
-  },
-);
+it('a file that its server may decode otherwise than screening does goes nowhere [operations.screening]', () => {
+  const { deps } = openEdge({ admissions: recording(async () => recorded()) });
+  const reader = new ReaderHere(deps);
+  const file = { type: 'file', file: { file_data: 'data:text/plain;base64,aG93-IHRv' } };
+  reader.read(requestOf({ messages: [{ role: 'user', content: [file] }] }));
+  expect(() => reader.readPrompt({ id: 'both', contextWindow: 1_000 })).toThrow(
+    expect.objectContaining({ code: 'invalid_messages', status: 400 }) as Error,
+  );
+});
 
 describe('a request that the policy forbids', () => {
   it('a request that the policy forbids is told whom to write to, and neither the rule nor its text', async () => {
@@ -231,8 +227,7 @@ describe('what is asked before the second stage', () => {
     ['saturated', 'region_saturated'],
     ['backlog', 'dispatch_unavailable'],
   ] as const)(
-    'a request beyond the limit %s is refused before a classifier is asked to judge it',
-    { tags: ['limits.before-moderation'] },
+    'a request beyond the limit %s is refused before a classifier is asked to judge it [limits.before-moderation]',
     async (limit, code) => {
       const moderator = passing();
       const takeArrival = () => Promise.resolve(refused(limit));
@@ -314,8 +309,7 @@ describe('a body', () => {
     ['more than the model can hold', Array.from({ length: 5_000 }, () => 1), 'prompt_too_long'],
     ['a prompt among others', [[1], Array.from({ length: 5_000 }, () => 1)], 'prompt_too_long'],
   ])(
-    'token ids that are %s are refused before one of them is decoded',
-    { tags: ['codes.prompt_too_long'] },
+    'token ids that are %s are refused before one of them is decoded [codes.prompt_too_long]',
     async (_what, prompt, code) => {
       const decode = vi.fn<() => string>(() => '');
       const tokens = { decoder: () => decode } as unknown as InferenceDeps['tokens'];

@@ -34,7 +34,7 @@ describe('refusals', () => {
     }
   });
 
-  it('a refusal never quotes what the client sent', { tags: ['errors.silent-on-content'] }, () => {
+  it('a refusal never quotes what the client sent [errors.silent-on-content]', () => {
     const secret = 'my secret prompt';
     const bodies = [
       chat({ temperature: secret }),

@@ -170,67 +170,63 @@ describe('validateChat', () => {
     ],
   ]);
 
-  it(
-    'a conversation with every role, part and legacy shape is accepted',
-    { tags: ['requests.messages'] },
-    () => {
-      const body = chat({
-        messages: [
-          { role: 'system', content: 'Be brief.' },
-          { role: 'developer', content: [{ type: 'text', text: 'Be exact.' }] },
-          {
-            role: 'user',
-            name: 'ada',
-            content: [
-              { type: 'text', text: 'What is this?' },
-              {
-                type: 'image_url',
-                image_url: { url: 'data:image/png;base64,AA==', detail: 'low' },
-              },
-              { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
-              { type: 'file', file: { file_data: 'AA==', filename: 'a.pdf' } },
-              { type: 'video_url', video_url: { url: 'https://example.org/a.mp4' } },
-            ],
-          },
-          {
-            role: 'assistant',
-            content: null,
-            tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }],
-          },
-          { role: 'tool', tool_call_id: 'c1', content: 'ok' },
-          { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
-          { role: 'assistant', function_call: { name: 'f', arguments: '{}' } },
-          { role: 'function', name: 'f', content: null },
-          // An answer sent back as it came, with its nulls and unknown members.
-          {
-            role: 'assistant',
-            content: 'Yes.',
-            refusal: null,
-            tool_calls: null,
-            function_call: null,
-            audio: null,
-            annotations: [],
-            reasoning_content: 'x',
-          },
-          { role: 'assistant', content: null, refusal: 'No.' },
-          { role: 'user', content: '' },
-        ],
-        functions: [{ name: 'f', parameters: { type: 'object' } }],
-        function_call: { name: 'f' },
-        tools: [
-          { type: 'function', function: { name: 'f', parameters: {}, strict: true } },
-          { type: 'custom', custom: { name: 'c' } },
-        ],
-        tool_choice: { type: 'function', function: { name: 'f' } },
-        response_format: { type: 'json_schema', json_schema: { name: 'x', schema: {} } },
-        stream: true,
-        stream_options: { include_usage: true, include_obfuscation: false },
-      });
-      expect(validateChat(body)).toBe(body);
-    },
-  );
+  it('a conversation with every role, part and legacy shape is accepted [requests.messages]', () => {
+    const body = chat({
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'developer', content: [{ type: 'text', text: 'Be exact.' }] },
+        {
+          role: 'user',
+          name: 'ada',
+          content: [
+            { type: 'text', text: 'What is this?' },
+            {
+              type: 'image_url',
+              image_url: { url: 'data:image/png;base64,AA==', detail: 'low' },
+            },
+            { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
+            { type: 'file', file: { file_data: 'AA==', filename: 'a.pdf' } },
+            { type: 'video_url', video_url: { url: 'https://example.org/a.mp4' } },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: 'c1', content: 'ok' },
+        { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
+        { role: 'assistant', function_call: { name: 'f', arguments: '{}' } },
+        { role: 'function', name: 'f', content: null },
+        // An answer sent back as it came, with its nulls and unknown members.
+        {
+          role: 'assistant',
+          content: 'Yes.',
+          refusal: null,
+          tool_calls: null,
+          function_call: null,
+          audio: null,
+          annotations: [],
+          reasoning_content: 'x',
+        },
+        { role: 'assistant', content: null, refusal: 'No.' },
+        { role: 'user', content: '' },
+      ],
+      functions: [{ name: 'f', parameters: { type: 'object' } }],
+      function_call: { name: 'f' },
+      tools: [
+        { type: 'function', function: { name: 'f', parameters: {}, strict: true } },
+        { type: 'custom', custom: { name: 'c' } },
+      ],
+      tool_choice: { type: 'function', function: { name: 'f' } },
+      response_format: { type: 'json_schema', json_schema: { name: 'x', schema: {} } },
+      stream: true,
+      stream_options: { include_usage: true, include_obfuscation: false },
+    });
+    expect(validateChat(body)).toBe(body);
+  });
 
-  it('unknown fields pass through untouched', { tags: ['requests.unknown-fields'] }, () => {
+  it('unknown fields pass through untouched [requests.unknown-fields]', () => {
     const body = chat({
       metadata: { a: 1 },
       chat_template_kwargs: { enable_thinking: false },

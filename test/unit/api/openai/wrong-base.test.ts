@@ -27,8 +27,7 @@ it.each([
   ['GET', '/models'],
   ['GET', '/models/meta/llama'],
 ] as const)(
-  'a program whose base URL lacks the version is told the right one: %s %s',
-  { tags: ['errors.base-url'] },
+  'a program whose base URL lacks the version is told the right one: %s %s [errors.base-url]',
   async (method, url) => {
     expect(await refusalOf(method, url)).toMatch(
       /^The base URL lacks \/v1: it is https:\/\/gateway\.example\/v1\. /,
@@ -43,8 +42,7 @@ it.each([
   ['GET', '/v1/v1'],
   ['GET', '/v1/v1/v1/models'],
 ] as const)(
-  'a program whose base URL has the version twice, or adds it by itself, is told the right one: %s %s',
-  { tags: ['errors.base-url'] },
+  'a program whose base URL has the version twice, or adds it by itself, is told the right one: %s %s [errors.base-url]',
   async (method, url) => {
     const message = await refusalOf(method, url);
     expect(message).toContain('The base URL is https://gateway.example/v1, or ');
@@ -64,8 +62,7 @@ it.each([
   ['/v1/anthropic/v1/messages/count_tokens', 'without /anthropic;'],
   ['/api/v1/responses', 'without /api;'],
 ])(
-  'a program with the base URL of another service, or with a slash too many, is told the right one: %s',
-  { tags: ['errors.base-url'] },
+  'a program with the base URL of another service, or with a slash too many, is told the right one: %s [errors.base-url]',
   async (url, words) => {
     // With two slashes at its beginning a text would be taken for a host.
     const message = await refusalOf('POST', { pathname: url });
@@ -84,8 +81,7 @@ it.each([
   ['/v1beta/models/gemini-2.5-pro:generateContent', 'as Google has it'],
   ['/api/chat', 'as Ollama has it'],
 ])(
-  'a program that asks as another service has it is told what is offered here: %s',
-  { tags: ['errors.base-url'] },
+  'a program that asks as another service has it is told what is offered here: %s [errors.base-url]',
   async (url, words) => {
     const message = await refusalOf('POST', url);
     expect(message).toContain(words);
@@ -101,8 +97,7 @@ it.each([
 });
 
 it.each(['/messages', '/v1/v1/messages', '/v1/messages/nothing', '/anthropic/v1/messages'])(
-  'Anthropic’s clients are told so as they read errors: %s',
-  { tags: ['errors.base-url'] },
+  'Anthropic’s clients are told so as they read errors: %s [errors.base-url]',
   async (url) => {
     const { headers, payload } = await app.inject({ method: 'POST', url });
     expect(JSON.parse(payload)).toMatchObject({

@@ -29,7 +29,7 @@ function arriving() {
   return { clock, arrivals, begun, gone, arrive, flood };
 }
 
-describe('connections', { tags: ['limits.connections'] }, () => {
+describe('connections [limits.connections]', () => {
   it('begin at once where they come alone', async () => {
     const { arrivals, begun, arrive } = arriving();
     for (const name of ['a-0', 'b-0', 'a-1']) {
@@ -143,7 +143,7 @@ describe.each([
         server.emit('connection', socket),
       ),
   ],
-])('connections %s', { tags: ['limits.connections'] }, (_whose, doorOf) => {
+])('connections %s [limits.connections]', (_whose, doorOf) => {
   it('are each answered what they asked, however many come at once; none is read before it begins', async () => {
     const waiting: string[] = [];
     const begins: (() => boolean)[] = [];

@@ -56,8 +56,7 @@ describe('requests that are sent ahead of the answers', () => {
     ['each with an unknown expectation', 'Expect: magic\r\n', '1.1'],
     ['of HTTP/1.0', 'Connection: keep-alive\r\n', '1.0'],
   ])(
-    'beyond eight close their connection, and neither node nor Fastify makes anything of the rest: %s',
-    { tags: ['limits.connections'] },
+    'beyond eight close their connection, and neither node nor Fastify makes anything of the rest: %s [limits.connections]',
     async (_what, more, version) => {
       const server = await serve();
       const flood = asking(500, more, version).join('');
@@ -69,8 +68,7 @@ describe('requests that are sent ahead of the answers', () => {
   );
 
   it.each([2, 8])(
-    'are answered in order when they are %i, and so are as many more on the same connection',
-    { tags: ['limits.connections'] },
+    'are answered in order when they are %i, and so are as many more on the same connection [limits.connections]',
     async (count) => {
       const server = await serve();
       const all = asking(count);
@@ -101,8 +99,7 @@ it.each([
   ['a CONNECT comes, which no route takes', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', false],
   ['what comes is no HTTP', 'NONSENSE\r\n\r\n', false],
 ])(
-  'every request of a connection hears once that it closes, also one whose answer waits for the one before it: %s',
-  { tags: ['limits.connections'] },
+  'every request of a connection hears once that it closes, also one whose answer waits for the one before it: %s [limits.connections]',
   async (_why, more, leaves) => {
     const app = Fastify();
     boundOpenRequests(app, () => {});

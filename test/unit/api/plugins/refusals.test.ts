@@ -50,8 +50,7 @@ it('a refusal that waits for another request holds up nothing else of its key', 
 });
 
 it.each(['saturated', 'streams', 'day', 'waiters', 'backlog'] as const)(
-  'requests for which admission has no room are told so at the rate of their organisation, however large they are, and are over it beyond: %s',
-  { tags: ['limits.refusals'] },
+  'requests for which admission has no room are told so at the rate of their organisation, however large they are, and are over it beyond: %s [limits.refusals]',
   (verdict) => {
     let now = 0;
     const refusals = new Refusals(() => now);

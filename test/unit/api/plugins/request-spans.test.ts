@@ -72,24 +72,20 @@ it.each([
   },
 );
 
-it(
-  'one caller takes no more than its share of what is recorded, and others find theirs',
-  { tags: ['metrics.traces'] },
-  () => {
-    const { traces, spans } = noting();
-    const begun = new RequestSpans(
-      traces,
-      ({ headers }) => headers.host!,
-      () => 0,
-    );
-    const ask = (host: string) =>
-      begun.begin({
-        method: 'GET',
-        headers: { traceparent: CALLER, host },
-      } as unknown as IncomingMessage);
-    for (let i = 0; i < 1_000; i += 1) ask('flood');
-    ask('other');
-    expect(spans.filter(({ isUnrecorded }) => isUnrecorded === false)).toHaveLength(257);
-    expect(spans.at(-1)!.isUnrecorded).toBe(false);
-  },
-);
+it('one caller takes no more than its share of what is recorded, and others find theirs [metrics.traces]', () => {
+  const { traces, spans } = noting();
+  const begun = new RequestSpans(
+    traces,
+    ({ headers }) => headers.host!,
+    () => 0,
+  );
+  const ask = (host: string) =>
+    begun.begin({
+      method: 'GET',
+      headers: { traceparent: CALLER, host },
+    } as unknown as IncomingMessage);
+  for (let i = 0; i < 1_000; i += 1) ask('flood');
+  ask('other');
+  expect(spans.filter(({ isUnrecorded }) => isUnrecorded === false)).toHaveLength(257);
+  expect(spans.at(-1)!.isUnrecorded).toBe(false);
+});

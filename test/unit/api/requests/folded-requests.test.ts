@@ -9,7 +9,7 @@ import { refusedRow, requestRow } from '#test/support/requests.ts';
 
 const START = Date.UTC(2026, 10, 20);
 
-describe('requests alike that follow each other', { tags: ['requests.folded'] }, () => {
+describe('requests alike that follow each other [requests.folded]', () => {
   it('beyond ten a minute of one key and code one row stands for the rest, from the first to the last of them', () => {
     const folded = new FoldedRequests();
     const rows = Array.from({ length: 100 }, (_, i) =>

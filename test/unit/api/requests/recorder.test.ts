@@ -46,7 +46,7 @@ function recording(rowsMax?: number) {
 
 const AWAY = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
 
-describe('a row from an answer', { tags: ['requests.record'] }, () => {
+describe('a row from an answer [requests.record]', () => {
   it('has what is known of it; what a caller made up is cut, and what no column holds is bounded', () => {
     const row = rowOfAnswer(
       answered({
@@ -81,7 +81,7 @@ describe('a row from an answer', { tags: ['requests.record'] }, () => {
   });
 });
 
-describe('rows that wait to be written', { tags: ['requests.folded'] }, () => {
+describe('rows that wait to be written [requests.folded]', () => {
   it('are written together within a second, in statements of bounded size, and a process without requests does nothing', async () => {
     vi.useFakeTimers();
     try {

@@ -24,55 +24,45 @@ function answer(room: AnswerRoom, pieces: number, piece = SMALL) {
 }
 
 describe('room for answers', () => {
-  const tags = ['limits.answers'];
+  it('large answers beyond the room wait, all but the first of them, and go on when there is room [limits.answers]', () => {
+    const room = new AnswerRoom(ROOM);
+    const [first, second, third] = [answer(room, 6), answer(room, 3), answer(room, 3)];
+    expect([first.left, second.paused, third.paused]).toEqual([0, true, true]);
+    first.release();
+    expect([second.left, third.left]).toEqual([0, 1]);
+    second.release();
+    expect(third.left).toBe(0);
+    third.release();
+    expect(room.taken).toBe(0);
+  });
 
-  it(
-    'large answers beyond the room wait, all but the first of them, and go on when there is room',
-    { tags },
-    () => {
-      const room = new AnswerRoom(ROOM);
-      const [first, second, third] = [answer(room, 6), answer(room, 3), answer(room, 3)];
-      expect([first.left, second.paused, third.paused]).toEqual([0, true, true]);
-      first.release();
-      expect([second.left, third.left]).toEqual([0, 1]);
-      second.release();
-      expect(third.left).toBe(0);
-      third.release();
-      expect(room.taken).toBe(0);
-    },
-  );
-
-  it('a small answer never waits', { tags }, () => {
+  it('a small answer never waits [limits.answers]', () => {
     const room = new AnswerRoom(ROOM);
     answer(room, 8);
     expect(answer(room, 1)).toMatchObject({ left: 0, paused: false });
   });
 
-  it(
-    'every answer is read to its end in any order of pieces, and no more is in hand than the room, the first answer and a piece of each other',
-    { tags },
-    () => {
-      forAll(
-        [
-          fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 30 }),
-          fc.array(fc.nat(), { minLength: 30, maxLength: 30 }),
-        ],
-        (sizes, choices) => {
-          const room = new AnswerRoom(ROOM);
-          let open = sizes.map((pieces) => answer(room, pieces));
-          const most = ROOM + 12 * SMALL + sizes.length * 2 * SMALL;
-          while (open.length > 0) {
-            expect(room.taken).toBeLessThanOrEqual(most);
-            const done = open.filter(({ left }) => left === 0);
-            expect(done).not.toEqual([]);
-            const next = choices[open.length - 1];
-            const one = done[next! % done.length]!;
-            one.release();
-            open = open.filter((other) => other !== one);
-          }
-          expect(room.taken).toBe(0);
-        },
-      );
-    },
-  );
+  it('every answer is read to its end in any order of pieces, and no more is in hand than the room, the first answer and a piece of each other [limits.answers]', () => {
+    forAll(
+      [
+        fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 30 }),
+        fc.array(fc.nat(), { minLength: 30, maxLength: 30 }),
+      ],
+      (sizes, choices) => {
+        const room = new AnswerRoom(ROOM);
+        let open = sizes.map((pieces) => answer(room, pieces));
+        const most = ROOM + 12 * SMALL + sizes.length * 2 * SMALL;
+        while (open.length > 0) {
+          expect(room.taken).toBeLessThanOrEqual(most);
+          const done = open.filter(({ left }) => left === 0);
+          expect(done).not.toEqual([]);
+          const next = choices[open.length - 1];
+          const one = done[next! % done.length]!;
+          one.release();
+          open = open.filter((other) => other !== one);
+        }
+        expect(room.taken).toBe(0);
+      },
+    );
+  });
 });

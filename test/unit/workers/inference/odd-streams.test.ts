@@ -173,8 +173,7 @@ describe('usage in a stream', () => {
     ],
     ['as zeros of an answer that is not empty', [said('Hi', 'stop'), { choices: [], usage: NONE }]],
   ])(
-    'is told once, last and as the receipt has it, to who asked, and else nowhere: %s',
-    { tags: ['operations.endpoints'] },
+    'is told once, last and as the receipt has it, to who asked, and else nowhere: %s [operations.endpoints]',
     async (_where, chunks) => {
       const asked = await streamed(chunks, true);
       const last = asked.got.at(-1)!;
@@ -498,8 +497,7 @@ describe('the id of an answer', () => {
     ['completions', 'cmpl-'],
     ['responses', 'resp_'],
   ])(
-    'is ours in every chunk of %s, and leads to the receipt; the upstream’s own stands there',
-    { tags: ['clients.chunks'] },
+    'is ours in every chunk of %s, and leads to the receipt; the upstream’s own stands there [clients.chunks]',
     async (route, prefix) => {
       const own = (id: string) => ({ id, choices: [{ index: 0, delta: {}, text: 'a' }] });
       const chunks = [own('chatcmpl-77'), own(''), { ...own('chatcmpl-78'), usage: USAGE }];

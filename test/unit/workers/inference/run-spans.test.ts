@@ -118,29 +118,25 @@ describe('the spans of a run', () => {
     expect(handedOn.map(({ traceparent }) => traceparent)).toEqual([failed.traceparent]);
   });
 
-  it(
-    'nothing that a caller or an upstream has written is in a span',
-    { tags: ['metrics.traces'] },
-    async () => {
-      const canary = 'CANARY of the caller';
-      const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: canary }] });
-      const { traces, spans } = noting();
-      const events = inferenceEvents(pino({ level: 'silent' }), new Registry(), traces);
-      const provider = new ScriptedProvider(
-        fails({ kind: 'unavailable', detail: canary, message: canary, code: canary, status: 500 }),
-        answers(completion().replace('up/m', canary).replace('Hello.', canary)),
-      );
-      const { run } = workerWith(provider, { events, isTraced: true });
-      await run(delivery({ traceparent: CALLER }, { body }));
-      const { spans: failed } = await traced(
-        new ScriptedProvider(
-          fails({ kind: 'rejected', detail: canary, message: canary, param: canary }),
-        ),
-      );
-      expect(spans.length + failed.length).toBeGreaterThan(6);
-      expect(JSON.stringify([spans, failed])).not.toContain('CANARY');
-    },
-  );
+  it('nothing that a caller or an upstream has written is in a span [metrics.traces]', async () => {
+    const canary = 'CANARY of the caller';
+    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: canary }] });
+    const { traces, spans } = noting();
+    const events = inferenceEvents(pino({ level: 'silent' }), new Registry(), traces);
+    const provider = new ScriptedProvider(
+      fails({ kind: 'unavailable', detail: canary, message: canary, code: canary, status: 500 }),
+      answers(completion().replace('up/m', canary).replace('Hello.', canary)),
+    );
+    const { run } = workerWith(provider, { events, isTraced: true });
+    await run(delivery({ traceparent: CALLER }, { body }));
+    const { spans: failed } = await traced(
+      new ScriptedProvider(
+        fails({ kind: 'rejected', detail: canary, message: canary, param: canary }),
+      ),
+    );
+    expect(spans.length + failed.length).toBeGreaterThan(6);
+    expect(JSON.stringify([spans, failed])).not.toContain('CANARY');
+  });
 
   it('without traces the upstream is told what the caller said, and the receipts lane nothing of it', async () => {
     const provider = new ScriptedProvider(answers(completion()));

@@ -156,7 +156,7 @@ describe('a request that failed', () => {
   });
 });
 
-describe('budgets', { tags: ['budgets.hard'] }, () => {
+describe('budgets [budgets.hard]', () => {
   const part = { budget: 'bgt_a', since: 0 } as const;
   const tokens = { ...part, measure: 'tokens', amount: 900 } as const;
   const reserves = [{ ...part, measure: 'requests', amount: 1 } as const, tokens];

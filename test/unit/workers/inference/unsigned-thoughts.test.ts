@@ -3,7 +3,7 @@ import { withoutUnsealed, withoutUnsigned } from '#workers/inference/unsigned-th
 
 const ULID = '01M7W53ZF4Z6X0T8WB5N2K9MVC';
 
-describe('what a model of another server thought', { tags: ['requests.native'] }, () => {
+describe('what a model of another server thought [requests.native]', () => {
   it('is not in a message for a server that would want its signature, and every other byte is', () => {
     const user = '{"role":"user","content" : "\\"thinking\\""}';
     const call =

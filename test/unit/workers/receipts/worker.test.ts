@@ -116,33 +116,29 @@ const delivered = (entryId: string, ...entries: (ReceiptEntry | string)[]): Deli
   texts: entries.map((entry) => (typeof entry === 'string' ? entry : encodeMessage(entry))),
 });
 
-it(
-  'outcomes wait while the key that signs cannot be used, and each has its receipt when it can',
-  { tags: ['survives.signing-agent'] },
-  async () => {
-    vi.useFakeTimers();
-    let isAway = true;
-    const away = new SigningKeyProblem('agent_away', 'The signing agent is away.');
-    let asked = 0;
-    const sign: typeof signer.sign = (document) => {
-      asked += 1;
-      // The second of three, so that one before it was signed.
-      if (isAway && asked % 2 === 0) throw away;
-      return signer.sign(document);
-    };
-    const { take, stored, outbox, events } = workerWith({ signer: () => ({ ...signer, sign }) });
-    const taken = take(delivered('1-0', handed(), handed()), delivered('2-0', handed()));
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(events).toContain('signingKeysUnreadable');
-    expect([stored.size, outbox.queued]).toEqual([0, []]);
-    isAway = false;
-    await vi.advanceTimersByTimeAsync(1_000);
-    await taken;
-    expect(stored.size).toBe(3);
-    expect(events.filter((event) => event === 'receiptIssued')).toHaveLength(3);
-    expect(events).not.toContain('receiptImpossible');
-  },
-);
+it('outcomes wait while the key that signs cannot be used, and each has its receipt when it can [survives.signing-agent]', async () => {
+  vi.useFakeTimers();
+  let isAway = true;
+  const away = new SigningKeyProblem('agent_away', 'The signing agent is away.');
+  let asked = 0;
+  const sign: typeof signer.sign = (document) => {
+    asked += 1;
+    // The second of three, so that one before it was signed.
+    if (isAway && asked % 2 === 0) throw away;
+    return signer.sign(document);
+  };
+  const { take, stored, outbox, events } = workerWith({ signer: () => ({ ...signer, sign }) });
+  const taken = take(delivered('1-0', handed(), handed()), delivered('2-0', handed()));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(events).toContain('signingKeysUnreadable');
+  expect([stored.size, outbox.queued]).toEqual([0, []]);
+  isAway = false;
+  await vi.advanceTimersByTimeAsync(1_000);
+  await taken;
+  expect(stored.size).toBe(3);
+  expect(events.filter((event) => event === 'receiptIssued')).toHaveLength(3);
+  expect(events).not.toContain('receiptImpossible');
+});
 
 it('a worker that stops while nothing can be signed leaves the outcomes on their lane', async () => {
   vi.useFakeTimers();
@@ -158,32 +154,28 @@ it('a worker that stops while nothing can be signed leaves the outcomes on their
 });
 
 describe('a batch of outcomes', () => {
-  it(
-    'a part of a budget of energy is settled by what the committed receipt states, and wholly by one without an estimate, or of an answer that ended early',
-    { tags: ['budgets.hard'] },
-    async () => {
-      const reserves = [{ budget: 'bgt_a', since: 0, measure: 'energy', amount: 1e12 } as const];
-      const known = handed({ reserves });
-      const degraded = handed({ reserves, record: inferenceRecord({ model: UNSIZED }) });
-      const record = inferenceRecord({ outcome: 'partial', usage: COUNTED });
-      const left = handed({ reserves, record });
-      const { take, outbox, stored } = workerWith();
-      await take(delivered('1-0', known), delivered('2-0', degraded), delivered('3-0', left));
-      const { energy } = stored.get(receiptIdOf(known.record.requestId))!;
-      const settled = outbox.queued.flatMap(({ command }) =>
-        command?.[0] === 'settle' ? [command.slice(1)] : [],
-      );
-      expect(settled).toEqual([
-        [
-          budgetKey(0, 'org_a', reserves[0]!),
-          `${known.record.requestId} 1000000000000`,
-          Math.ceil(energy! * 1e10),
-        ],
-        [budgetKey(0, 'org_a', reserves[0]!), `${degraded.record.requestId} 1000000000000`, 1e12],
-        [budgetKey(0, 'org_a', reserves[0]!), `${record.requestId} 1000000000000`, 1e12],
-      ]);
-    },
-  );
+  it('a part of a budget of energy is settled by what the committed receipt states, and wholly by one without an estimate, or of an answer that ended early [budgets.hard]', async () => {
+    const reserves = [{ budget: 'bgt_a', since: 0, measure: 'energy', amount: 1e12 } as const];
+    const known = handed({ reserves });
+    const degraded = handed({ reserves, record: inferenceRecord({ model: UNSIZED }) });
+    const record = inferenceRecord({ outcome: 'partial', usage: COUNTED });
+    const left = handed({ reserves, record });
+    const { take, outbox, stored } = workerWith();
+    await take(delivered('1-0', known), delivered('2-0', degraded), delivered('3-0', left));
+    const { energy } = stored.get(receiptIdOf(known.record.requestId))!;
+    const settled = outbox.queued.flatMap(({ command }) =>
+      command?.[0] === 'settle' ? [command.slice(1)] : [],
+    );
+    expect(settled).toEqual([
+      [
+        budgetKey(0, 'org_a', reserves[0]!),
+        `${known.record.requestId} 1000000000000`,
+        Math.ceil(energy! * 1e10),
+      ],
+      [budgetKey(0, 'org_a', reserves[0]!), `${degraded.record.requestId} 1000000000000`, 1e12],
+      [budgetKey(0, 'org_a', reserves[0]!), `${record.requestId} 1000000000000`, 1e12],
+    ]);
+  });
 
   it('a batch is committed in one statement, and only then are the receipts sent', async () => {
     const { take, outbox, stored, log } = workerWith();
@@ -222,8 +214,7 @@ describe('a batch of outcomes', () => {
   });
 
   it.each([{ secrecy: 'high' }, { outcome: 'sold' }])(
-    'an outcome with %o, which this build does not know, stays on the lane, and the others of its batch do not wait',
-    { tags: ['survives.newer-messages'] },
+    'an outcome with %o, which this build does not know, stays on the lane, and the others of its batch do not wait [survives.newer-messages]',
     async (newer) => {
       const { take, outbox, stored, events } = workerWith();
       const [older, told] = [handed(), handed()];

@@ -22,7 +22,7 @@ const pageOf = (turns: readonly string[], page: ItemsPage) =>
 const itemsOf = (turns: readonly string[]) => pageOf(turns, { limit: 100, order: 'asc' }).data;
 const inputOf = (body: string) => (JSON.parse(body) as { input: Record<string, unknown>[] }).input;
 
-describe('a body that goes on from a conversation', { tags: ['responses.chain'] }, () => {
+describe('a body that goes on from a conversation [responses.chain]', () => {
   it('has inputs and outputs in their order before its own input, texts and items alike', () => {
     const body = withConversation('{"model":"m","input":[{"role":"user","content":"three"}]}', [
       turn('"one"', [said('uno')]),
@@ -81,7 +81,7 @@ describe('a body that goes on from a conversation', { tags: ['responses.chain'] 
   });
 });
 
-describe('the input items of a response', { tags: ['responses.read'] }, () => {
+describe('the input items of a response [responses.read]', () => {
   it('are those of the conversation and its own, each with a type and an id of its own that stays', () => {
     const turns = [
       turn('"one"', [said('uno')], 'resp_A'),

@@ -55,7 +55,7 @@ const conversation = (kept: KeptResponses, id: string): Promise<readonly string[
 const responseOf = (kept: KeptResponses, id: string, orgId = 'org_1'): Promise<string | null> =>
   kept.read(orgId, id, (text) => text);
 
-describe('keeping a response', { tags: ['responses.unstored'] }, () => {
+describe('keeping a response [responses.unstored]', () => {
   beforeEach(() => {
     vi.useFakeTimers();
   });
@@ -115,91 +115,75 @@ describe('keeping a response', { tags: ['responses.unstored'] }, () => {
   });
 });
 
-it(
-  'inputs that wait for their answers have a bound, and one organisation a quarter of it',
-  { tags: ['responses.unstored'] },
-  () => {
-    const { kept } = open();
-    const input = 'x'.repeat(15 * MIB);
-    const first = kept.hold(keeping('r', input));
-    expect(first).toBeDefined();
-    expect(kept.hold(keeping('r', input))).toBeUndefined();
-    for (const org of ['org_2', 'org_3', 'org_4'])
-      expect(kept.hold(keeping('r', input, org))).toBeDefined();
-    expect(kept.hold(keeping('r', input, 'org_5'))).toBeUndefined();
-    first!();
-    expect(kept.hold(keeping('r', input, 'org_5'))).toBeDefined();
-  },
-);
+it('inputs that wait for their answers have a bound, and one organisation a quarter of it [responses.unstored]', () => {
+  const { kept } = open();
+  const input = 'x'.repeat(15 * MIB);
+  const first = kept.hold(keeping('r', input));
+  expect(first).toBeDefined();
+  expect(kept.hold(keeping('r', input))).toBeUndefined();
+  for (const org of ['org_2', 'org_3', 'org_4'])
+    expect(kept.hold(keeping('r', input, org))).toBeDefined();
+  expect(kept.hold(keeping('r', input, 'org_5'))).toBeUndefined();
+  first!();
+  expect(kept.hold(keeping('r', input, 'org_5'))).toBeDefined();
+});
 
-it(
-  'an answer that would hold up others while it is kept is not kept, and not looked through',
-  { tags: ['responses.unstored'] },
-  async () => {
-    const deps = {
-      kept: { keep: vi.fn<() => Promise<boolean>>(async () => true) },
-    } as unknown as TellingDeps;
-    const entry = { stream: false } as InferenceEntry;
-    const answer = (length: number) => `{"status":"completed","output":"${'x'.repeat(length)}"}`;
-    const joined = async (length: number) =>
-      (await joinKept(deps, entry, keeping(), [answer(length), '{}'])) as string;
-    expect(await joined(4 * MIB)).not.toContain('"store"');
-    expect(deps.kept.keep).not.toHaveBeenCalled();
-    expect(await joined(4 * MIB - 100)).toContain('"store":true');
-  },
-);
+it('an answer that would hold up others while it is kept is not kept, and not looked through [responses.unstored]', async () => {
+  const deps = {
+    kept: { keep: vi.fn<() => Promise<boolean>>(async () => true) },
+  } as unknown as TellingDeps;
+  const entry = { stream: false } as InferenceEntry;
+  const answer = (length: number) => `{"status":"completed","output":"${'x'.repeat(length)}"}`;
+  const joined = async (length: number) =>
+    (await joinKept(deps, entry, keeping(), [answer(length), '{}'])) as string;
+  expect(await joined(4 * MIB)).not.toContain('"store"');
+  expect(deps.kept.keep).not.toHaveBeenCalled();
+  expect(await joined(4 * MIB - 100)).toContain('"store":true');
+});
 
-it(
-  'an input counts until it is written, also when its caller has its answer before',
-  { tags: ['responses.unstored'] },
-  async () => {
-    const written = Promise.withResolvers<boolean>();
-    const { kept, rows } = open({ keep: () => written.promise, has: async () => rows.size > 0 });
-    const large = keeping('resp_1', 'x'.repeat(15 * MIB));
-    const release = kept.hold(large)!;
-    const keep = kept.keep(large, RESPONSE);
-    release();
-    expect(kept.hold(keeping('resp_2', large.input))).toBeUndefined();
-    // One that asks again meanwhile is told the same.
-    const again = kept.has('org_1', 'resp_1');
-    rows.set('resp_1', { previous: null, sealed: Buffer.alloc(0) });
-    written.resolve(true);
-    expect(await again).toBe(true);
-    expect(await keep).toBe(true);
-    await kept.drained();
-    expect(kept.hold(keeping('resp_2', large.input))).toBeDefined();
-  },
-);
+it('an input counts until it is written, also when its caller has its answer before [responses.unstored]', async () => {
+  const written = Promise.withResolvers<boolean>();
+  const { kept, rows } = open({ keep: () => written.promise, has: async () => rows.size > 0 });
+  const large = keeping('resp_1', 'x'.repeat(15 * MIB));
+  const release = kept.hold(large)!;
+  const keep = kept.keep(large, RESPONSE);
+  release();
+  expect(kept.hold(keeping('resp_2', large.input))).toBeUndefined();
+  // One that asks again meanwhile is told the same.
+  const again = kept.has('org_1', 'resp_1');
+  rows.set('resp_1', { previous: null, sealed: Buffer.alloc(0) });
+  written.resolve(true);
+  expect(await again).toBe(true);
+  expect(await keep).toBe(true);
+  await kept.drained();
+  expect(kept.hold(keeping('resp_2', large.input))).toBeDefined();
+});
 
-it(
-  'an organisation has two conversations and responses in memory at once, from when they are read until they are used and read',
-  { tags: ['responses.unstored'] },
-  async () => {
-    const reading = Promise.withResolvers<never>();
-    const { kept } = open({ read: () => reading.promise });
-    const using = Promise.withResolvers<void>();
-    const used: string[] = [];
-    const use = (what: string) =>
-      kept.conversation({ orgId: 'org_1', id: 'resp_1' }, async () => {
-        used.push(what);
-        await using.promise;
-      });
-    vi.useFakeTimers();
-    const late = responseOf(kept, 'resp_1').catch((error: Fault) => error.code);
-    const [first, second] = [use('first'), use('second')];
-    await vi.advanceTimersByTimeAsync(120_000);
-    expect(await late).toBe('store_unavailable');
-    vi.useRealTimers();
-    // What is late is in memory as well.
-    expect(used).toEqual(['first']);
-    reading.reject(new Error('gone'));
-    await vi.waitFor(() => expect(used).toEqual(['first', 'second']));
-    using.resolve();
-    await Promise.all([first, second]);
-  },
-);
+it('an organisation has two conversations and responses in memory at once, from when they are read until they are used and read [responses.unstored]', async () => {
+  const reading = Promise.withResolvers<never>();
+  const { kept } = open({ read: () => reading.promise });
+  const using = Promise.withResolvers<void>();
+  const used: string[] = [];
+  const use = (what: string) =>
+    kept.conversation({ orgId: 'org_1', id: 'resp_1' }, async () => {
+      used.push(what);
+      await using.promise;
+    });
+  vi.useFakeTimers();
+  const late = responseOf(kept, 'resp_1').catch((error: Fault) => error.code);
+  const [first, second] = [use('first'), use('second')];
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(await late).toBe('store_unavailable');
+  vi.useRealTimers();
+  // What is late is in memory as well.
+  expect(used).toEqual(['first']);
+  reading.reject(new Error('gone'));
+  await vi.waitFor(() => expect(used).toEqual(['first', 'second']));
+  using.resolve();
+  await Promise.all([first, second]);
+});
 
-describe('reading what is kept', { tags: ['responses.sealed'] }, () => {
+describe('reading what is kept [responses.sealed]', () => {
   it('gives back exactly what was kept', async () => {
     const { kept } = open();
     const response = '{"id":"resp_1", "number":1.0,"input":{"of":"the response"}}';

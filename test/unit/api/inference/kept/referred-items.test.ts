@@ -60,7 +60,7 @@ function asked(input: unknown, { turns = [], referred = [] }: Partial<Before>, r
 
 const faultOf = (work: () => unknown): Fault => thrownBy(Fault, work)!;
 
-describe('a reference to an item', { tags: ['responses.references'] }, () => {
+describe('a reference to an item [responses.references]', () => {
   it('is named where a request is read, and a request without one asks nothing more', () => {
     const input = [reference(SAID.id), { id: CALL.id }, USER];
     expect(readBody({ input }).unrouted.references).toEqual([SAID.id, CALL.id]);
@@ -149,7 +149,7 @@ describe('a reference to an item', { tags: ['responses.references'] }, () => {
   });
 });
 
-describe('what came of a call', { tags: ['responses.chain'] }, () => {
+describe('what came of a call [responses.chain]', () => {
   const previous = { previous_response_id: `resp_${ULID}` };
 
   it('is refused without the call, alone, beside a conversation and beside references, with its place', () => {

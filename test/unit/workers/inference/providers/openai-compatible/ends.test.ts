@@ -86,8 +86,7 @@ describe('the end of a stream whose choices have finished', () => {
       'truncated',
     ],
   ])(
-    'is proven by its protocol: %s',
-    { tags: ['survives.upstream-within'] },
+    'is proven by its protocol: %s [survives.upstream-within]',
     async (_how, bytes, then, outcome) => {
       expect(await outcomeOf(bytes, then)).toBe(outcome);
     },
