@@ -1,7 +1,9 @@
 import { MINUTE_MS } from '#shared/kernel/time.ts';
 
-/** An attempt of so many milliseconds says that a receiver is slow: most answer within a fraction of a second. */
-export const SLOW_MS = 2_000;
+/** An attempt of so many milliseconds says that a receiver is slow: most answer within a fraction of that. */
+export const SLOW_MS = 500;
+/** A turn has no further message after so long, so that those of receivers that are just not slow are over soon. */
+export const TURN_MS = 1_000;
 /** Turns of organisations with slow receivers at once: a quarter of those that a process has. */
 export const SLOW_AT_ONCE = 8;
 /** So long an organisation is remembered for a slow receiver. */

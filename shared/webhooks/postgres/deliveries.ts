@@ -13,7 +13,7 @@ import { draftOfPaused } from '../letters.ts';
 import { pauseAfter, waitAfterFailure } from '../retries.ts';
 import { headersOf } from '../signature.ts';
 import type { SecretSeals } from '../secret-seals.ts';
-import { SlowReceivers } from '../slow-receivers.ts';
+import { SlowReceivers, TURN_MS } from '../slow-receivers.ts';
 
 /** A message that was taken is taken again after so long, unless its outcome is written: longer than any answer takes. */
 const TAKEN_MS = 60_000;
@@ -62,7 +62,7 @@ export function createWebhookDeliveries(
 
     /**
      * Sends what is due of one organisation: to its endpoints at once, to each one message after the other until one fails or is
-     * slow to arrive. Nothing where it has slow receivers and others that do have all the places that there are for these.
+     * slow to arrive, or the turn has lasted long enough. Nothing where it has slow receivers and others that do have all the places that there are for these.
      */
     deliver: (orgId: string, stopping: AbortSignal): Promise<void> =>
       slow.turn(orgId, surroundings.now(), async () => {
@@ -77,7 +77,9 @@ export function createWebhookDeliveries(
   };
 
   async function deliverTo(endpointId: string, stopping: AbortSignal): Promise<void> {
+    const until = surroundings.now() + TURN_MS;
     for (let sent = 0; sent < PER_TURN_MAX && !stopping.aborted; sent += 1) {
+      if (sent > 0 && surroundings.now() >= until) return;
       const taken = await take(pool, endpointId, surroundings.now());
       if (taken === undefined) return;
       // Read for each message: what was changed since the turn began is so from the next message on.

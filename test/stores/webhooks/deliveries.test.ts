@@ -13,7 +13,7 @@ import {
 import { createWebhookRegistry } from '#shared/webhooks/postgres/endpoints.ts';
 import { ATTEMPTS_MAX } from '#shared/webhooks/retries.ts';
 import { createSecretSeals } from '#shared/webhooks/secret-seals.ts';
-import { SLOW_AT_ONCE, SLOW_MS } from '#shared/webhooks/slow-receivers.ts';
+import { SLOW_AT_ONCE, SLOW_MS, TURN_MS } from '#shared/webhooks/slow-receivers.ts';
 import { activeAccount, createRegistries, movableClock, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase, waitsForLock } from '#test/support/database.ts';
 import { newPerson } from '#test/support/dashboard.ts';
@@ -452,4 +452,21 @@ it('turns of organisations with slow receivers have a few places, so that those 
   // What found no place is due again, and has its turn.
   for (const { id } of others.slice(SLOW_AT_ONCE)) await own.deliver(id, never);
   expect(sent).toBe(2 * others.length + 1);
+});
+
+it('a turn of an organisation whose receiver is just not slow is over within moments, and what is left waits for its next', async () => {
+  for (let count = 0; count < 5; count += 1) await registry().test(orgId, endpoint);
+  let sent = 0;
+  const own = deliveries(() => {
+    sent += 1;
+    // The clock goes on by itself, too.
+    clock.advance(SLOW_MS - 200);
+    return Promise.resolve({ status: 204, failure: null });
+  });
+  await own.deliver(orgId, never);
+  const inOneTurn = sent;
+  expect(inOneTurn).toBeLessThanOrEqual(Math.ceil(TURN_MS / (SLOW_MS - 200)));
+  expect(inOneTurn).toBeLessThan(5);
+  for (let turn = 0; turn < 4; turn += 1) await own.deliver(orgId, never);
+  expect(sent).toBe(5);
 });
