@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import type { FastifyInstance, RouteOptions } from 'fastify';
+import { SecondChanceMap } from '#api/auth/second-chance-map.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
 import type { CommandLines } from '#shared/persons/postgres/command-lines.ts';
@@ -26,11 +28,13 @@ const OPERATORS: readonly StaffRole[] = ['operator'];
 const STAFF_WORDS = { operator: 'an operator', reviewer: 'a reviewer' } as const;
 
 /** A program lists and acts; none has to ask more often. */
-const PER_KEY: Rate = { requestsPerSecond: 20, burst: 100 };
-/** Of all programs on one machine, with good keys or without. */
+export const PER_KEY: Rate = { requestsPerSecond: 20, burst: 100 };
+/** Of all that comes from one machine without a key that was good before. */
 export const PER_ADDRESS: Rate = { requestsPerSecond: 50, burst: 200 };
 /** A wrong key counts as so many requests. */
 const WEIGHT_OF_WRONG_KEYS = 20;
+/** Operators have a few keys each. */
+const KEYS_REMEMBERED_MAX = 1_000;
 
 export interface OperatorsOptions {
   commandLines: Pick<CommandLines, 'by'>;
@@ -43,16 +47,21 @@ export interface OperatorsOptions {
 export function demandOperators(app: FastifyInstance, { commandLines }: OperatorsOptions): void {
   const perAddress = new MemoryRates(PER_ADDRESS);
   const perKey = new MemoryRates(PER_KEY);
+  /** What keys are counted as that were good when they were last shown, by their digests: no stranger at their address holds them up. */
+  const good = new SecondChanceMap<string>(KEYS_REMEMBERED_MAX);
   app.decorateRequest('operator', null);
   app.decorateRequest('operatorKey', null);
   app.addHook('onRoute', requireRole);
   app.addHook('onRequest', async (request) => {
     const network = callerNetwork(request.ip);
-    refuseBeyond(perAddress.take(network));
-    if (request.is404 || request.routeOptions.config.scope === 'public') return;
     const token = BEARER.exec(request.headers.authorization ?? '')?.[1];
+    const digest = token === undefined ? '' : hash('sha256', token);
+    const known = good.get(digest);
+    refuseBeyond(known === undefined ? perAddress.take(network) : perKey.take(known));
+    if (request.is404 || request.routeOptions.config.scope === 'public') return;
     const found = token === undefined ? null : await commandLines.by(token, 'key');
     if (found === null || found === 'waiting') {
+      good.delete(digest);
       perAddress.spend(network, WEIGHT_OF_WRONG_KEYS);
       throw new Fault('invalid_api_key', {
         message: 'Show an operator key that holds: Authorization: Bearer dko_….',
@@ -60,7 +69,9 @@ export function demandOperators(app: FastifyInstance, { commandLines }: Operator
     }
     const { person, staff, keyName } = found;
     // By whose key it is and what it is called: a person who has ten keys has ten rates.
-    refuseBeyond(perKey.take(`${person.id} ${keyName}`));
+    const counted = `${person.id} ${keyName}`;
+    if (known === undefined) refuseBeyond(perKey.take(counted));
+    good.set(digest, counted);
     const { staff: roles = OPERATORS } = request.routeOptions.config;
     if (!staff.some((role) => roles.includes(role))) {
       const words = roles.map((role) => STAFF_WORDS[role]).join(' or ');

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { adminAppOf } from '#api/admin/deps.ts';
-import { PER_ADDRESS } from '#api/admin/operators.ts';
+import { PER_ADDRESS, PER_KEY } from '#api/admin/operators.ts';
 import { apiEvents } from '#api/events.ts';
 import { openResources } from '#api/routes/deps.ts';
 import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
@@ -276,7 +276,7 @@ describe('operator keys', () => {
     expect((await ask('GET', '/regions', undefined, { token: theirs })).status).toBe(403);
   });
 
-  it('an address that tries keys is refused for that before they are looked up, and others are not [admin.rates]', async () => {
+  it('an address that tries keys is refused for that before they are looked up, and others are not, nor a key there that was good [admin.rates]', async () => {
     const address = '198.51.100.7';
     const statuses = new Set<number>();
     for (let i = 0; i < PER_ADDRESS.burst && !statuses.has(429); i += 1) {
@@ -284,10 +284,29 @@ describe('operator keys', () => {
       statuses.add((await ask('GET', '/regions', undefined, { token, address })).status);
     }
     expect([...statuses]).toEqual([401, 429]);
-    const { status, answer } = await ask('GET', '/regions', undefined, { address });
+    const fresh = await keyOf(otto, 'one that was not shown yet');
+    const { status, answer } = await ask('GET', '/regions', undefined, { token: fresh, address });
     expect(status).toBe(429);
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
-    expect((await ask('GET', '/regions')).status).toBe(200);
+    expect((await ask('GET', '/regions', undefined, { token: fresh })).status).toBe(200);
+    // Behind one proxy all programs have one address.
+    expect((await ask('GET', '/regions', undefined, { token: fresh, address })).status).toBe(200);
+  });
+
+  it('a key beyond its rate is refused before it is looked up again, from wherever, and one that was ended is no good one [admin.rates]', async () => {
+    const token = await keyOf(otto, 'one that asks on and on');
+    const statuses: number[] = [];
+    for (let i = 0; i < PER_KEY.burst * 3 && statuses.at(-1) !== 429; i += 1)
+      statuses.push((await ask('GET', '/openapi.json', undefined, { token })).status);
+    // The description needs no key and makes none known.
+    expect(statuses).not.toContain(429);
+    for (let i = 0; i < PER_KEY.burst * 3 && statuses.at(-1) !== 429; i += 1)
+      statuses.push((await ask('GET', '/regions', undefined, { token })).status);
+    expect(statuses.at(-1)).toBe(429);
+    await database.pool.query(`delete from persons.command_line where key_name = $1`, [
+      'one that asks on and on',
+    ]);
+    expect((await ask('GET', '/regions', undefined, { token })).status).toBe(429);
   });
 });
 
