@@ -43,7 +43,7 @@ export function mediaIn(
       for (const [at, part] of (parts as unknown[]).entries()) {
         if (!isObject(part)) continue;
         const modality = MODALITY_OF_PART.get(part['type']);
-        const isElsewhere = namesAddress(part) || isStrangeAddress(part);
+        const isElsewhere = namesAddress(part) || namesStrangely(part);
         if (modality === undefined && !isElsewhere) continue;
         const isKnown = media?.some(
           (one) => one.modality === modality && one.isElsewhere === isElsewhere,
@@ -66,10 +66,9 @@ const TEXT_PARTS: ReadonlySet<unknown> = new Set([
   'refusal',
 ]);
 
-/** Whether a part that is neither a medium of a known kind nor a text names an address. */
-function isStrangeAddress(part: JsonObject): boolean {
-  const { type } = part;
-  return !MODALITY_OF_PART.has(type) && !TEXT_PARTS.has(type) && namesAddressInside(part);
+/** Whether a part that is no text names an address in a member that is not known. */
+function namesStrangely(part: JsonObject): boolean {
+  return !TEXT_PARTS.has(part['type']) && namesAddressInside(part);
 }
 
 const DATA_URL = /^data:/i;
@@ -94,18 +93,24 @@ function namesAddress(part: JsonObject): boolean {
   return false;
 }
 
-/** Whether anything in a block or an item of an unknown type is called an address, and is one without data. */
+/** Whether anything in a value whose meaning is not known is an address without data: by its name, or by how it looks. */
 export function namesAddressInside(value: unknown): boolean {
+  if (typeof value === 'string') return WITH_HOST.test(value);
   if (Array.isArray(value)) return value.some(namesAddressInside);
   if (!isObject(value)) return false;
-  return Object.entries(value).some(([name, member]) =>
-    typeof member === 'string'
-      ? URL_NAME.test(name) && ADDRESS.test(member) && !DATA_URL.test(member)
-      : namesAddressInside(member),
+  return Object.entries(value).some(
+    ([name, member]) =>
+      (typeof member === 'string' &&
+        URL_NAME.test(name) &&
+        ADDRESS.test(member) &&
+        !DATA_URL.test(member)) ||
+      namesAddressInside(member),
   );
 }
 
 const URL_NAME = /ur[il]$/i;
+/** An address, and no text that begins with one. */
+const WITH_HOST = /^\s*[a-z][a-z\d+.-]*:\/\/\S*\s*$/i;
 
 /**
  * Refuses media that an upstream would have to fetch, where only data are taken: it may reach what its caller cannot.

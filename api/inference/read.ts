@@ -29,6 +29,7 @@ import { claimOf } from './idempotency.ts';
 import { withConversation } from './kept/conversation.ts';
 import type { Before } from './kept/kept-responses.ts';
 import { idsOf, withItems } from './kept/referred-items.ts';
+import { type Fetched, fetchedBy } from './fetched.ts';
 import { type Medium, mediaIn, namesAddressInside } from './modalities.ts';
 import type { OnlyNative } from './only-native.ts';
 
@@ -88,6 +89,8 @@ interface Asked {
   tools?: RouteRequest['tools'];
   /** The kinds of media in its messages. */
   media?: Medium[] | undefined;
+  /** What else a server would fetch for it. */
+  fetched?: Fetched | undefined;
   embeddings?: { inputs: number; dimensions: number | null | undefined } | undefined;
   /** The place of a reference to what is not kept here, so that only a server may know it. */
   reference?: string | undefined;
@@ -135,7 +138,7 @@ export function read(
   const { id, route, rawBody, headers, now } = request;
   const { orgId, keyId, keepResponses, tags: tagKeys } = request.credential;
   const json = parseJsonBody(rawBody);
-  const { body, media, only, ofMessage } = bodyOf(request, json);
+  const { body, media, fetched, only, ofMessage } = bodyOf(request, json);
   const { parsed } = body;
   const shard = shardOf(orgId, deps.shards);
   // Of a header that is no list Node makes one text; where it came twice, the request was refused before it got here.
@@ -171,7 +174,7 @@ export function read(
   if (tags !== undefined) entry.tags = tags;
   const traceparent = traceparentIn(headers);
   if (traceparent !== undefined) entry.traceparent = traceparent;
-  const asked = { ...askedOf(body, media), only, regionHeader };
+  const asked = { ...askedOf(body, media), fetched, only, regionHeader };
   const unrouted: Unrouted = { entry, asked, keeps: false };
   if (betas !== undefined) unrouted.betas = betas;
   if (claim !== undefined) unrouted.fingerprint = claim.fingerprint;
@@ -210,10 +213,10 @@ export function goOn(
   const placeIn = (at: number): string | undefined => own.places[at - first];
   // Of what only a server knows, only a server can tell what is missing.
   if (left.length === 0) refuseOrphans(items, placeIn);
-  const { body, media, only } = bodyOf({ route: 'responses', rawBody }, json);
+  const { body, media, fetched, only } = bodyOf({ route: 'responses', rawBody }, json);
   if (ownInput !== undefined) body.ownInput = memberText(own.text, 'input')!;
   const reference = left.map(({ at }) => placeIn(at) ?? 'previous_response_id')[0];
-  return { asked: { ...askedOf(body, media), reference, only }, body };
+  return { asked: { ...askedOf(body, media), fetched, reference, only }, body };
 }
 
 /** As it came, of the version that is known; of a later one what is known of it. */
@@ -277,15 +280,17 @@ function bodyOf(
 ): {
   body: ParsedBody;
   media: Medium[] | undefined;
+  fetched: Fetched | undefined;
   only?: OnlyNative | undefined;
   ofMessage?: OfMessage;
 } {
   if (route !== 'messages') {
     const { text, value } = json;
     const parsed = VALIDATORS[route](value);
+    const fetched = fetchedBy(parsed);
     const media = mediaOf(route, parsed);
     const only = route === 'responses' ? onlyInResponses(parsed) : undefined;
-    return { body: { route, rawBody, text, parsed }, media, only };
+    return { body: { route, rawBody, text, parsed }, media, fetched, only };
   }
   const { body, chat, ignored, only } = validateMessage(json, counts);
   const translated = JSON.stringify(chat);
@@ -299,6 +304,7 @@ function bodyOf(
       message: json,
     },
     media: mediaInBlocks(body.messages, body.system),
+    fetched: fetchedBy(body),
     only,
     ofMessage: {
       ...(body.thinking?.type === 'disabled' ? { omitsThoughts: true } : {}),

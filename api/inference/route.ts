@@ -4,6 +4,7 @@ import type { RegionHealth } from '#shared/catalogue/routing.ts';
 import { KIND_OF_ROUTE, type RoutingIndex, speaksItself } from '#shared/catalogue/route-index.ts';
 import { PROMPT_PARAMS } from '#shared/kernel/inference.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import { checkFetched } from './fetched.ts';
 import { checkAddresses, checkModalities, type MediaUrls } from './modalities.ts';
 import { unknownItem } from './kept/referred-items.ts';
 import type { Extent } from './admit/budgets.ts';
@@ -71,6 +72,12 @@ export function routed(
   );
   checkModalities(resolution.model, asked.media);
   checkAddresses(deps.mediaUrls, PROMPT_PARAMS[entry.route], asked.media);
+  // To a server of another interface none of it is sent.
+  const { regions } = deps.index().models.get(resolution.model.id)!;
+  const isSent = regions.some(({ endpoints }) =>
+    endpoints.some(({ endpoint }) => speaksItself(endpoint, entry.route)),
+  );
+  if (isSent) checkFetched(deps.mediaUrls, asked.fetched);
   const asMessage =
     entry.route === 'messages' &&
     resolution.candidates.some(({ endpoints }) =>

@@ -422,7 +422,7 @@ export const SETTINGS = {
     'MEDIA_URLS',
     oneOf(['any', 'data']),
     'any',
-    'URLs of media that requests may have: with data only those that bring their data, and no upstream fetches any.',
+    'URLs that requests may have for an upstream to fetch: with data only media that bring their data, and no tool of a server that reaches others.',
   ),
   moderationUrl: optional(
     'MODERATION_URL',

@@ -64,6 +64,9 @@ describe('addresses of media', () => {
     { type: 'file', file: { file_id: address } },
     { type: 'input_audio', input_audio: { data: address, format: 'wav' } },
     { type: 'text', text: 'Look.', image_url: { url: address } },
+    { type: 'image', image: address },
+    { type: 'image_url', image_url: { url: 'data:image/png;base64,AA', source: address } },
+    { type: 'input_image', image: [address] },
   ])('are refused with their place where only data are taken: %j', (part) => {
     expect(faultOfAddress('data', image, part)).toMatchObject({
       code: 'invalid_messages',

@@ -54,6 +54,7 @@ const answered = (...content: object[]) => ({
   ],
 });
 const plain = saying({ type: 'text', text: 'Hi' });
+const ADDRESS = 'http://169.254.169.254/latest';
 const input = (...items: object[]) => ({ input: [{ role: 'user', content: 'Hi' }, ...items] });
 const part = (of: object) => ({ input: [{ role: 'user', content: [of] }] });
 const returned = (...content: object[]) =>
@@ -253,6 +254,86 @@ describe('what only a server takes that speaks an interface itself [requests.nat
       expect(faultOf(() => asked(route, body, { mediaUrls: 'data' as never }))).toMatchObject({
         param,
       });
+  });
+
+  it.each<[Route, object, string]>([
+    ['messages', { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }, 'tools[0]'],
+    ['messages', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, 'tools[0]'],
+    ['messages', { mcp_servers: [{ type: 'url', url: ADDRESS, name: 'a' }] }, 'mcp_servers'],
+    ['messages', { extra: { deep: [{ at: ADDRESS }] } }, 'extra'],
+    ['responses', { tools: [{ type: 'mcp', server_label: 'a', server_url: ADDRESS }] }, 'tools[0]'],
+    ['responses', { tools: [{ type: 'mcp', server_label: 'a', connector_id: 'c' }] }, 'tools[0]'],
+    ['responses', { tools: [{ type: 'tide_lookup' }] }, 'tools[0]'],
+    [
+      'responses',
+      { tools: [{ type: 'image_generation', input_image_mask: { image_url: ADDRESS } }] },
+      'tools[0]',
+    ],
+    [
+      'responses',
+      {
+        tools: [
+          { type: 'file_search', vector_store_ids: ['vs_1'] },
+          {
+            type: 'shell',
+            environment: { type: 'container_auto', network_policy: { type: 'allowlist' } },
+          },
+        ],
+      },
+      'tools[1]',
+    ],
+    [
+      'responses',
+      { tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'web_search' }] }] },
+      'tools[0].tools[0]',
+    ],
+    [
+      'responses',
+      input({ type: 'additional_tools', tools: [{ type: 'mcp', server_url: ADDRESS }] }),
+      'input[1].tools[0]',
+    ],
+    ['responses', { prompt_source: ADDRESS }, 'prompt_source'],
+  ])('has no server fetch for its caller where nothing is fetched: %s %j', (route, more, place) => {
+    const body = { ...(route === 'messages' ? plain : { input: 'Hi' }), ...more };
+    expect(faultOf(() => asked(route, body, { mediaUrls: 'data' as never }))).toMatchObject({
+      param: place,
+      status: 400,
+    });
+    expect(() => asked(route, body)).not.toThrow();
+    // A server of chats gets none of it.
+    const chats = { name: 'chats', mediaUrls: 'data' as never };
+    expect(() => asked(route, body, chats)).not.toThrow();
+  });
+
+  it('may have tools that its caller runs, those that reach nothing, and addresses that are only told', () => {
+    const schema = { type: 'object', default: { url: ADDRESS }, examples: [ADDRESS] };
+    for (const [route, body] of [
+      [
+        'messages',
+        {
+          ...plain,
+          tools: [
+            { name: 'look', input_schema: schema },
+            { type: 'bash_20250124', name: 'bash' },
+          ],
+          metadata: { user_id: ADDRESS },
+        },
+      ],
+      [
+        'responses',
+        {
+          input: `Is ${ADDRESS} yours?`,
+          instructions: ADDRESS,
+          metadata: { page: ADDRESS },
+          tools: [
+            { type: 'function', name: 'look', parameters: schema },
+            { type: 'code_interpreter', container: { type: 'auto' } },
+          ],
+          text: { format: { type: 'json_schema', name: 's', schema } },
+        },
+      ],
+    ] as [Route, object][])
+      expect(() => asked(route, body, { mediaUrls: 'data' as never })).not.toThrow();
   });
 
   it('may be longer than its texts, for budgets', () => {
