@@ -2,11 +2,12 @@ import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import type { JsonObject } from '#shared/kernel/json-object.ts';
-import type { Relay } from './stream-relay.ts';
+import { type Relay, tokensSent } from './stream-relay.ts';
 
 /** A stream of named events, as one kind of upstream gives it. */
 export interface EventStream {
   readonly usage: Usage | undefined;
+  readonly isUsageOfAll: boolean;
   readonly texts: readonly string[];
   /** Characters that are in memory until the end. */
   readonly kept: number;
@@ -64,6 +65,10 @@ export class EventRelay implements Relay {
     return this.#stream?.usage;
   }
 
+  get isUsageOfAll(): boolean {
+    return this.#stream?.isUsageOfAll ?? false;
+  }
+
   get texts(): readonly string[] {
     return this.#stream?.texts ?? [];
   }
@@ -85,7 +90,7 @@ export class EventRelay implements Relay {
   }
 
   get sentTokens(): number {
-    return this.usage?.outputTokens ?? this.#speaking;
+    return tokensSent(this, this.#speaking);
   }
 
   get isFinished(): boolean {

@@ -567,11 +567,20 @@ export class Run {
     return withJoules(await this.#checked(usage, texts.length, texts), relay.joules);
   }
 
-  /** Of a stream that broke off: what was received is counted; when that is nothing, nothing is known of what was generated. */
-  #usageOfBroken(relay: Relay, reason: UsageReason): Promise<Usage | UnknownUsage> {
-    if (relay.usage === undefined && relay.texts.every((text) => text === ''))
-      return this.#unknown(reason);
-    return this.#usageOfStream(relay);
+  /**
+   * Of a stream that broke off: what was received is counted; when that is nothing, nothing is known of what was generated.
+   * What its upstream told before the last of that counts a part, and stands where it is more than that: of thoughts, say.
+   */
+  async #usageOfBroken(relay: Relay, reason: UsageReason): Promise<Usage | UnknownUsage> {
+    const { texts, usage, isUsageOfAll, joules } = relay;
+    const toldTokens = usage?.outputTokens ?? 0;
+    if (toldTokens === 0 && texts.every((text) => text === '')) return this.#unknown(reason);
+    if (usage === undefined || isUsageOfAll) return this.#usageOfStream(relay);
+    const counted = await this.#count(texts);
+    if (counted.source === 'unknown') return this.#unknown(reason);
+    return counted.outputTokens < toldTokens
+      ? this.#usageOfStream(relay)
+      : withJoules(counted, joules);
   }
 
   /**

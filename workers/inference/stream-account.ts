@@ -30,6 +30,8 @@ export class StreamAccount {
   #first: JsonObject | undefined;
   #usage: Usage | undefined;
   #theirUsage: unknown;
+  /** Something was generated after that was told. */
+  #isBehind = false;
   /** What was generated, by the index of its choice; the first apart, since most answers have no other. */
   readonly #text = new GrowingText();
   readonly #others = new Map<number, GrowingText>();
@@ -53,6 +55,11 @@ export class StreamAccount {
   /** Tokens as the upstream counted them, if it did: what it says last counts, but for zeros behind a count. */
   get usage(): Usage | undefined {
     return this.#usage;
+  }
+
+  /** That was told with what was generated last, or behind it: what is told before counts a part of the answer. */
+  get isUsageOfAll(): boolean {
+    return this.#usage !== undefined && !this.#isBehind;
   }
 
   /** In its own words. */
@@ -94,6 +101,7 @@ export class StreamAccount {
     this.#energy = energy;
     this.#usage = undefined;
     this.#theirUsage = undefined;
+    this.#isBehind = false;
   }
 
   /**
@@ -102,7 +110,8 @@ export class StreamAccount {
    */
   note(chunk: JsonObject): Noted | undefined {
     const given = listOf(chunk['choices']);
-    this.#noteUsage(usageIn(chunk), given.length > 0);
+    let isCounted = this.#noteUsage(usageIn(chunk), given.length > 0);
+    if (isCounted) this.#isBehind = false;
     if (given.length === 0) return undefined;
     this.#first ??= chunk;
     const choices: JsonObject[] = [];
@@ -110,7 +119,7 @@ export class StreamAccount {
     let speaks = false;
     for (const [at, one] of given.entries()) {
       if (!isObject(one)) continue;
-      this.#noteUsage(one['usage'], true);
+      isCounted = this.#noteUsage(one['usage'], true) || isCounted;
       const index = placeOf(one['index'] ?? at) ?? 0;
       const choice = this.#member === 'delta' ? this.#withDelta(one, index) : one;
       this.#seen.add(index);
@@ -125,6 +134,7 @@ export class StreamAccount {
       this.#finished.set(index, choice['finish_reason']);
       ends.push(index);
     }
+    if (speaks || isCounted) this.#isBehind = !isCounted;
     const isAsCame =
       choices.length === given.length && choices.every((choice, at) => choice === given[at]);
     return { choices, isAsCame, ends, speaks };
@@ -133,6 +143,7 @@ export class StreamAccount {
   /** Takes more of the text of a choice that has spoken before and has not come to its end. */
   noteMore(text: string, index: number): void {
     this.#noteText(text, index);
+    this.#isBehind = true;
   }
 
   /** Some servers write a piece of an answer as a message, and some send the whole as one behind its pieces. */
@@ -160,14 +171,15 @@ export class StreamAccount {
     return text;
   }
 
-  /** Some servers write zeros where they know nothing: beside a choice, or behind a count, they are none. */
-  #noteUsage(theirs: unknown, isBesideChoice: boolean): void {
+  /** Some servers write zeros where they know nothing: beside a choice, or behind a count, they are none. Returns whether it is one. */
+  #noteUsage(theirs: unknown, isBesideChoice: boolean): boolean {
     const usage = readUsage(theirs, this.#energy);
-    if (usage === undefined) return;
+    if (usage === undefined) return false;
     const isZero = usage.inputTokens + usage.outputTokens === 0;
-    if (isZero && (isBesideChoice || this.#usage !== undefined)) return;
+    if (isZero && (isBesideChoice || this.#usage !== undefined)) return false;
     this.#usage = behind(this.#usage, usage);
     this.#theirUsage = theirs;
+    return true;
   }
 
   /**

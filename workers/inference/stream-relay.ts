@@ -13,6 +13,8 @@ import { toldUsage } from './usage.ts';
 export interface Relay {
   /** Tokens as the upstream counted them, if it did. */
   readonly usage: Usage | undefined;
+  /** It counts everything that was generated so far. */
+  readonly isUsageOfAll: boolean;
   /** Energy that came in a header, or in a payload at the path of the catalogue. */
   readonly joules: number | undefined;
   /** Everything generated so far, choice by choice, for counting when the upstream did not. */
@@ -49,6 +51,15 @@ export interface Relay {
   finish(usage: Usage | UnknownUsage): string;
   /** Ends a broken stream: what was held is still the client's. */
   release(): void;
+}
+
+/** The tokens that were sent, of which so many payloads had text: what was counted before the last of them may be fewer. */
+export function tokensSent(
+  { usage, isUsageOfAll }: Pick<Relay, 'usage' | 'isUsageOfAll'>,
+  speaking: number,
+): number {
+  const { outputTokens = 0 } = usage ?? {};
+  return isUsageOfAll ? outputTokens : Math.max(outputTokens, speaking);
 }
 
 export interface StreamRelayOptions {
@@ -103,6 +114,10 @@ export class StreamRelay implements Relay {
     return this.#account.usage;
   }
 
+  get isUsageOfAll(): boolean {
+    return this.#account.isUsageOfAll;
+  }
+
   readFrom({ energy }: Endpoint): void {
     this.#energy = energy;
     this.#joules = undefined;
@@ -140,7 +155,7 @@ export class StreamRelay implements Relay {
   }
 
   get sentTokens(): number {
-    return this.usage?.outputTokens ?? this.#speaking;
+    return tokensSent(this, this.#speaking);
   }
 
   get isFinished(): boolean {

@@ -61,6 +61,10 @@ export class TranslatedStream implements EventStream {
     return this.#account.usage;
   }
 
+  get isUsageOfAll(): boolean {
+    return this.#account.isUsageOfAll;
+  }
+
   get texts(): readonly string[] {
     return this.#account.texts;
   }

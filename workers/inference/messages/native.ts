@@ -109,6 +109,10 @@ export class NativeMessage extends AnnouncedEvents implements EventStream {
     return this.#delta === undefined ? undefined : readMessageUsage(this.#counts, this.#energy);
   }
 
+  get isUsageOfAll(): boolean {
+    return this.usage !== undefined;
+  }
+
   get isFinished(): boolean {
     return this.#last !== undefined && this.#hasReason;
   }

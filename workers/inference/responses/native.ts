@@ -95,6 +95,7 @@ export class NativeStream extends AnnouncedEvents implements EventStream {
   readonly #items = new ItemsSoFar();
   #last: { text: string; response: JsonObject } | undefined;
   usage: Usage | undefined;
+  isUsageOfAll = false;
 
   constructor(
     {
@@ -125,7 +126,9 @@ export class NativeStream extends AnnouncedEvents implements EventStream {
     let text = given;
     if (isObject(response)) {
       this.named(response);
-      this.usage = readUsage(response['usage'], this.#energy) ?? this.usage;
+      const usage = readUsage(response['usage'], this.#energy);
+      this.usage = usage ?? this.usage;
+      this.isUsageOfAll ||= usage !== undefined;
       text = this.#ours(given, response);
       if (ENDINGS.has(type)) {
         this.#last ??= { text, response };
@@ -137,7 +140,9 @@ export class NativeStream extends AnnouncedEvents implements EventStream {
       return false;
     }
     this.#items.accept(given, event);
-    return this.emit(text, typeof delta === 'string' ? delta : '');
+    const hasText = this.emit(text, typeof delta === 'string' ? delta : '');
+    if (hasText) this.isUsageOfAll = false;
+    return hasText;
   }
 
   output(): JsonObject[] {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
-import type { Route, Usage } from '#shared/kernel/inference.ts';
+import type { Route, UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import type { UpstreamRequest } from '#workers/inference/providers/provider.ts';
 import { callForAnswer } from '#workers/inference/upstream-call.ts';
 import { runs } from '#test/support/depth.ts';
@@ -89,6 +89,62 @@ function callsOf(chunks: readonly Chunk[]): { id: string; name: string; argument
     }
   return calls;
 }
+
+describe('usage in a stream that breaks off', () => {
+  const told = (completion_tokens: number) => ({ usage: { ...USAGE, completion_tokens } });
+  const thought = part({ reasoning_content: 'So' });
+  const broken = async (chunks: object[], countUsage?: () => Promise<Usage | UnknownUsage>) => {
+    const provider = new ScriptedProvider((sink) => {
+      for (const one of chunks) sink.onPayload(JSON.stringify(one));
+      sink.onFailure({ kind: 'connection', detail: 'reset' });
+    });
+    const { run, handed } = workerWith(provider, countUsage && { countUsage });
+    await run(delivery({ stream: true }));
+    return handed()[0]!.record;
+  };
+
+  it('is of the whole of it where it came with the last text or behind it', async () => {
+    for (const chunks of [
+      [said('Hi', null, told(1)), said(' you', null, told(2))],
+      [said('Hi'), said(' you', null, told(2)), part({})],
+      [said('Hi'), thought, { id: 'c', choices: [], ...told(2) }],
+    ])
+      expect(await broken(chunks)).toMatchObject({
+        outcome: 'truncated',
+        usage: { source: 'upstream', outputTokens: 2 },
+        relayedTokens: 2,
+      });
+  });
+
+  it('is of a part of it where text came behind it, and what was received is counted', async () => {
+    for (const chunks of [
+      [said('Hi', null, told(1)), said(' you'), said(' all'), said(' there')],
+      [{ id: 'c', choices: [], ...told(1) }, said('Hi'), said(' you'), thought, said(' all')],
+    ]) {
+      const record = await broken(chunks);
+      expect(record.usage).toEqual(COUNTED);
+      expect(record.relayedTokens).toBe(4);
+    }
+  });
+
+  it('stands where its server had told of more than was received', async () => {
+    const { outputTokens } = COUNTED;
+    const record = await broken([said('Hi', null, told(outputTokens + 1)), said(' you')]);
+    expect(record.usage).toMatchObject({ source: 'upstream', outputTokens: outputTokens + 1 });
+  });
+
+  it('is not known where what was received cannot be counted, or nothing came', async () => {
+    const unknown = { source: 'unknown', reason: 'not_counted' } as const;
+    for (const [chunks, count] of [
+      [[said('Hi', null, told(1)), said(' you')], () => Promise.resolve(unknown)],
+      [[part({ role: 'assistant' }, null, told(0))], undefined],
+    ] as const)
+      expect((await broken([...chunks], count)).usage).toMatchObject({
+        source: 'unknown',
+        reason: 'upstream_cut',
+      });
+  });
+});
 
 describe('usage in a stream', () => {
   it.each<[where: string, chunks: object[]]>([
