@@ -160,7 +160,7 @@ const MARKS = /["[\]{}]/g;
 const PLAIN_CHARS = 64;
 
 /** The index after the value that starts at `start`. Counts brackets, so depth costs no stack. */
-function endOfValue(text: string, start: number): number {
+export function endOfValue(text: string, start: number): number {
   const first = text.charCodeAt(start);
   if (first === QUOTE) return stringEnd(text, start);
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return endOfLiteral(text, start);

@@ -194,7 +194,7 @@ export class Run {
     if (isFinished) this.#succeeded(target);
     else this.#brokeOff(target, UNFINISHED);
     const usage = await this.#usageOf(answer, target);
-    const text = await this.#textOf(answer, target, usage);
+    const text = answer.restored(await this.#textOf(answer, target, usage));
     await this.#digestInTurns(text);
     const spent = this.#named(this.#spent(usage), answerIdIn(parsed), modelNamedIn(parsed));
     return { text, isFinished, spent };
@@ -635,7 +635,10 @@ function toldOf({ developerRole, messages, reasoningContent, responses }: Endpoi
 }
 
 /** What came of a response that broke off, where a message to its api process has room for it. */
-function toldOutput({ output }: Relay): Pick<WireFault, 'output'> {
+function toldOutput(relay: Relay): Pick<WireFault, 'output'> {
+  // Each text is kept a few times: of more than this there is no need to write it to see that it is too long.
+  if (relay.kept > 8 * INLINE_BYTES_MAX) return {};
+  const { output } = relay;
   if (output === undefined || JSON.stringify(output).length > INLINE_BYTES_MAX) return {};
   return { output };
 }

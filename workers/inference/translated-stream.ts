@@ -3,6 +3,8 @@ import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 import { answerIdIn, modelNamedIn } from './answer-names.ts';
 import type { EventStream } from './event-relay.ts';
+import { DENSE_CHARS, TOO_DENSE } from './long-answers.ts';
+import { UpstreamError } from './providers/upstream-failure.ts';
 import { logprobsIn } from './responses/output.ts';
 import { StreamAccount } from './stream-account.ts';
 import { usageIn } from './usage.ts';
@@ -42,6 +44,8 @@ export function answerOfChat(
   if (isObject(choice)) writer.take(choice);
   return writer.end(usage, reasoningTokensIn(chat['usage']), isFinished);
 }
+
+const LOGPROBS_CHARS_MAX = DENSE_CHARS / 2;
 
 /** The chunks of a chat server as events that a writer makes of them. */
 export class TranslatedStream implements EventStream {
@@ -86,11 +90,14 @@ export class TranslatedStream implements EventStream {
     return this.#account.isFinished;
   }
 
+  /** @throws UpstreamError also where there are too many log probabilities */
   accept(given: string, chunk: JsonObject): boolean {
     this.#reasoningTokens = reasoningTokensIn(usageIn(chunk)) || this.#reasoningTokens;
     const noted = this.#account.note(chunk);
     if (noted === undefined) return false;
     if (noted.choices.some((choice) => logprobsIn(choice).length > 0)) this.#odds += given.length;
+    // Several events with which an answer ends hold all of them.
+    if (this.#odds > LOGPROBS_CHARS_MAX) throw new UpstreamError(TOO_DENSE);
     if (!this.#hasBegun) this.#writer.begin();
     this.#hasBegun = true;
     // One answer was asked for.

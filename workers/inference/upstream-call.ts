@@ -18,7 +18,7 @@ import { beginsMessage, isWholeMessage } from './messages/native.ts';
 import { beginsResponse, failureIn, isWholeResponse } from './responses/native.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { LONG } from '#shared/kernel/turns.ts';
-import { parseEmbeddings } from './long-answers.ts';
+import { isDense, parseEmbeddings, TOO_DENSE, withoutLogprobs } from './long-answers.ts';
 import type { Relay } from './stream-relay.ts';
 import { withArgumentsAsText } from './tool-calls.ts';
 
@@ -28,6 +28,8 @@ export interface WholeAnswer {
   joules: number | undefined;
   /** Its server says that every choice came to its end. */
   isFinished: boolean;
+  /** Of what is made of `text`, which is a long answer without its log probabilities, the whole. */
+  restored: (text: string) => string;
 }
 
 /** A stream that has begun. */
@@ -55,7 +57,7 @@ export function callForAnswer(
 ): StartedCall<WholeAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<WholeAnswer>();
   const fail = (failure: UpstreamFailure): void => reject(new UpstreamError(failure));
-  const take = (read: ReadObject | undefined, raw: string, joules: number | undefined): void => {
+  const take = ({ read, restored }: ReadAnswer, raw: string, joules: number | undefined): void => {
     if (read === undefined) {
       const what = SSE.test(raw) ? 'a stream, which was not asked for' : 'not a JSON object';
       return fail({ kind: 'malformed', detail: `the answer is ${what}` });
@@ -69,15 +71,15 @@ export function callForAnswer(
     const mayBeEmpty = member === 'output' || member === 'content';
     const isEmpty = !Array.isArray(items) || (items.length === 0 && !mayBeEmpty);
     if (isEmpty) return fail({ kind: 'malformed', detail: `the answer has no ${member}` });
-    resolve({ text, parsed, joules, isFinished: IS_WHOLE[member](parsed) });
+    resolve({ text, parsed, joules, isFinished: IS_WHOLE[member](parsed), restored });
   };
   const sink: UpstreamSink = {
     onAnswer(raw, joules) {
-      const isLong = request.route === 'embeddings' && raw.length > LONG;
-      if (!isLong) return take(parseObject(raw.trim()), raw, joules);
-      void parseLongObject(raw.trim())
+      if (raw.length <= LONG)
+        return take({ read: parseObject(raw.trim()), restored: asIs }, raw, joules);
+      void readLong(raw.trim(), request.route)
         .then((read) => take(read, raw, joules))
-        .catch((error: unknown) => fail(ownFault(error)));
+        .catch((error: unknown) => fail(failureOf(error)));
     },
     onPayload: () => fail({ kind: 'malformed', detail: 'a stream was not asked for' }),
     onEnd: () => fail({ kind: 'malformed', detail: 'the answer is empty' }),
@@ -117,6 +119,7 @@ export function callForStream(
   };
   const sink: UpstreamSink = {
     onAnswer(text, joules) {
+      if (isDense(text)) return fail(TOO_DENSE);
       const parsed = parseObject(text.trim())?.parsed;
       if (parsed !== undefined && isErrorBody(parsed)) return fail(failureOfErrorBody(parsed));
       const isAnswer = Array.isArray(parsed?.['choices']) && parsed['choices'].every(isObject);
@@ -132,6 +135,7 @@ export function callForStream(
     onPayload(text) {
       if (state === 'over') return;
       if (state === 'open' && reader.acceptPlain?.(text) === true) return;
+      if (isDense(text)) return fail(TOO_DENSE);
       const read = parseObject(text);
       if (read === undefined)
         return fail({ kind: 'malformed', detail: 'a stream frame is not a JSON object' });
@@ -153,7 +157,7 @@ export function callForStream(
   const call = provider.call(
     request,
     guarded(sink, (error) => {
-      fail(error instanceof UpstreamError ? error.failure : ownFault(error));
+      fail(failureOf(error));
       call.abort();
     }),
   );
@@ -224,12 +228,32 @@ function parseObject(text: string): ReadObject | undefined {
   }
 }
 
-async function parseLongObject(text: string): Promise<ReadObject | undefined> {
+/** A whole answer as it was read: undefined where it is no object. */
+interface ReadAnswer extends Pick<WholeAnswer, 'restored'> {
+  read: ReadObject | undefined;
+}
+
+const asIs = (text: string): string => text;
+
+/**
+ * Reads a long answer in turns, and none that takes others' time all the same.
+ * @throws UpstreamError
+ */
+async function readLong(text: string, route: Route): Promise<ReadAnswer> {
   try {
-    return objectOf(text, await parseEmbeddings(text));
-  } catch {
-    return undefined;
+    if (route === 'embeddings')
+      return { read: objectOf(text, await parseEmbeddings(text)), restored: asIs };
+    const { text: rest, restored } = await withoutLogprobs(text);
+    if (isDense(rest)) throw new UpstreamError(TOO_DENSE);
+    return { read: parseObject(rest), restored };
+  } catch (error) {
+    if (error instanceof UpstreamError) throw error;
+    return { read: undefined, restored: asIs };
   }
+}
+
+function failureOf(error: unknown): UpstreamFailure {
+  return error instanceof UpstreamError ? error.failure : ownFault(error);
 }
 
 const objectOf = (text: string, parsed: unknown): ReadObject | undefined =>

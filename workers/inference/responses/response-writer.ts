@@ -151,7 +151,7 @@ export class ResponseWriter implements AnswerWriter {
     }
     if (text === '') return;
     part.text.add(text);
-    part.logprobs.push(...logprobs);
+    for (const one of logprobs) part.logprobs.push(one);
     const delta = partKind === 'output_text' ? { delta: text, logprobs } : { delta: text };
     this.#emit(`response.${partKind}.delta`, { ...placeOf(item), ...delta });
   }

@@ -67,6 +67,7 @@ export class OpenAiCompatibleProvider implements Provider {
     const { headersMs, firstByteMs, betweenBytesMs, totalMs } = request.timeouts;
     const response = new UpstreamResponse(sink, {
       stream: request.stream,
+      hasEmbeddings: request.route === 'embeddings',
       energyHeader: request.endpoint.energy?.header,
       firstByteMs,
       totalMs,

@@ -13,8 +13,10 @@ import type { UpstreamCall, UpstreamSink } from '../provider.ts';
 import { ownFault, type UpstreamFailure } from '../upstream-failure.ts';
 import { failureOfError, failureOfErrorEvent, failureOfStatus } from './failures.ts';
 
-/** An answer above this is not an answer: embeddings of 2,048 inputs at 3,072 dimensions are about 100 MB as text. */
-const ANSWER_BYTES_MAX = 128 * 1024 * 1024;
+/** Embeddings above this are none: those of 2,048 inputs at 3,072 dimensions are about 100 MB as text. */
+const EMBEDDINGS_BYTES_MAX = 128 * 1024 * 1024;
+/** Any other answer: images, or twenty thousand tokens with the log probabilities of twenty others for each. Redis has all of it. */
+const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
 /** A single stream frame: whole images travel in one. */
 const FRAME_CHARS_MAX = 32 * 1024 * 1024;
 /** Enough of an error body to read its message. */
@@ -28,6 +30,7 @@ const LINGER_MS = 1_000;
 
 export interface ResponseOptions {
   stream: boolean;
+  hasEmbeddings?: boolean;
   energyHeader: string | undefined;
   /** From the call to the first byte of the answer's body, and to its last, in milliseconds. */
   firstByteMs: number;
@@ -197,7 +200,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
       this.#finish();
       return this.#hangUp('the error is too long');
     }
-    if (this.#size > ANSWER_BYTES_MAX)
+    const { hasEmbeddings = false } = this.#options;
+    if (this.#size > (hasEmbeddings ? EMBEDDINGS_BYTES_MAX : ANSWER_BYTES_MAX))
       return this.#fail({ kind: 'too_large', detail: 'the answer is too large' });
     this.#chunks.push(chunk);
     const { hold } = this.#options;

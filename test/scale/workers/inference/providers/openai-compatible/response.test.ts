@@ -62,7 +62,7 @@ const json = fc
   .record({ id: fc.string(), text: fc.string({ unit: anyCharacter }), n: fc.integer() })
   .map((value) => JSON.stringify(value));
 /** A call whose answer is fed piece by piece, with the failures it ends with and how often it was given up. */
-function beginStream() {
+function beginStream(stream = true, hasEmbeddings = false) {
   const failures: UpstreamFailure[] = [];
   let aborted = 0;
   const response = new UpstreamResponse(
@@ -72,7 +72,7 @@ function beginStream() {
       onEnd: () => {},
       onFailure: (failure) => failures.push(failure),
     },
-    { stream: true, ...PATIENT },
+    { stream, hasEmbeddings, ...PATIENT },
   );
   const call = { abort: () => (aborted += 1) } as never;
   response.onRequestStart(call);
@@ -204,6 +204,22 @@ describe('a stream that is framed oddly', () => {
     },
   );
 });
+
+it.each([
+  [false, [{ kind: 'too_large', detail: 'the answer is too large' }]],
+  [true, []],
+])(
+  'an answer of 40 MB is read to its end where it has embeddings alone: %s [limits.answers]',
+  (hasEmbeddings, expected) => {
+    const { response, call, failures, aborts } = beginStream(false, hasEmbeddings);
+    response.onResponseStart(call, 200, { 'content-type': 'application/json' });
+    const piece = Buffer.alloc(1_000_000, '1');
+    for (let count = 0; count < 40; count += 1) response.onResponseData(call, piece);
+    expect(failures).toEqual(expected);
+    expect(aborts()).toBe(expected.length);
+    response.abort();
+  },
+);
 
 describe('a stream that goes wrong', () => {
   const open = 'data: {"choices":[{"index":0}]}\n\n';
