@@ -62,11 +62,13 @@ try {
   const control = `http://127.0.0.1:${await firstLine(children.fork(inFolder('static-server.ts'), [], {}))}`;
 
   const visit = await visitOf(origin);
+  const session = await sessionOf(origin, visit, dev.owner);
   const means: Means = {
     key: dev.keys.audit,
     largerKey: dev.keys.audit_plus,
     orgId: dev.org_id,
-    session: await sessionOf(origin, visit, dev.owner),
+    session,
+    sessionForm: await formOn(`${origin}/dashboard/account`, session),
     visit,
   };
   const innocence: Innocence = {
@@ -211,8 +213,16 @@ async function ready(child: ChildProcess): Promise<DevFile> {
 /** Opens the page to sign in, as a browser does. */
 async function visitOf(origin: string): Promise<Visit> {
   const { headers, body } = await request(`${origin}/dashboard/sign-in`);
-  const form = /name="form" value="([\w-]+)"/.exec(await body.text())![1]!;
-  return { form, cookie: cookiesIn(headers['set-cookie']) };
+  return { form: formIn(await body.text()), cookie: cookiesIn(headers['set-cookie']) };
+}
+
+async function formOn(address: string, cookie: string): Promise<string> {
+  const { body } = await request(address, { headers: { cookie } });
+  return formIn(await body.text());
+}
+
+function formIn(page: string): string {
+  return /name="form" value="([\w.-]+)"/.exec(page)![1]!;
 }
 
 async function sessionOf(origin: string, visit: Visit, person: PersonLogin): Promise<string> {

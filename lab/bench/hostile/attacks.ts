@@ -36,6 +36,8 @@ export interface Means {
   largerKey: string;
   orgId: string;
   session: string;
+  /** The token of the forms of that session. */
+  sessionForm: string;
   visit: Visit;
 }
 
@@ -47,6 +49,8 @@ export interface Visit {
 
 const BODY_BYTES = 20 * 1024 * 1024 - 1_024;
 const MEDIUM_BYTES = 60_000;
+const THOUGHT = `{"role":"assistant","content":"a","reasoning_content":"${'so '.repeat(48)}"}`;
+const THOUGHTS = 99_000;
 /** So many vectors of 1,024 numbers are 19 MB of JSON. */
 const STORED_INPUTS = 850;
 /** As many streams as the plan of the larger key has open at once. */
@@ -141,6 +145,16 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       `{"model":"qwen3-embedding-8b","dimensions":1024,"input":[${'"a",'.repeat(STORED_INPUTS)}"a"]}`,
     { 'idempotency-key': 'stored answer' },
   ),
+  // A small request, whose answer is 30 MB of many small values.
+  'log probabilities': body('/chat/completions', () =>
+    JSON.stringify({ logprobs: true, top_logprobs: 20, ...(JSON.parse(chatOf('Hi.')) as object) }),
+  ),
+  // As many as a body may have.
+  thoughts: body(
+    '/chat/completions',
+    () =>
+      `{"model":"llama-3.1-8b","messages":[${`${THOUGHT},`.repeat(THOUGHTS)}{"role":"user","content":"Hi."}]}`,
+  ),
   'bodies of 60 KB': {
     pace: { first: 100, perSecond: 100 },
     open: ({ largerKey }) => {
@@ -163,6 +177,19 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     open: ({ orgId, session }) => {
       const path = `/dashboard/${orgId}/overview?days=90&by=key`;
       return () => ({ method: 'GET', path, headers: { cookie: session } });
+    },
+  },
+  // More than a person may have open: nearly all are refused, each behind a look at who asks.
+  'runs of the playground': {
+    pace: { first: 200, perSecond: 190 },
+    open: ({ orgId, session, sessionForm }) => {
+      const headers = {
+        cookie: session,
+        'content-type': 'application/json',
+        'x-docket-form': sessionForm,
+      };
+      const path = `/dashboard/${orgId}/playground/run`;
+      return () => ({ method: 'POST', path, headers, body: chatOf('hello') });
     },
   },
   'audit logs as files': {

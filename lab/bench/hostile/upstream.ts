@@ -21,6 +21,20 @@ const ANSWER = JSON.stringify({
     { index: 0, message: { role: 'assistant', content: 'It scatters.' }, finish_reason: 'stop' },
   ],
 });
+/** A token with twenty others that might have stood there, some 1,600 characters. */
+const TOKEN = JSON.stringify({
+  token: 'light',
+  logprob: -0.012345678901234,
+  bytes: [108, 105, 103, 104, 116],
+  top_logprobs: Array.from({ length: 20 }, () => ({
+    token: 'light',
+    logprob: -0.012345678901234,
+    bytes: [108, 105, 103, 104, 116],
+  })),
+});
+const TOKENS = 18_000;
+/** Of some 30 MB, made when it is first asked for. */
+let withLogprobs: Buffer | undefined;
 const endless = fork(join(import.meta.dirname, 'endless-upstream.ts'));
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -38,8 +52,14 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     response.detachSocket(socket);
     endless.send('stream', socket);
   } else {
-    response.writeHead(200, JSON_TYPE).end(ANSWER);
+    const isLong = body.includes('"logprobs":true');
+    response.writeHead(200, JSON_TYPE).end(isLong ? (withLogprobs ??= longAnswer()) : ANSWER);
   }
+}
+
+function longAnswer(): Buffer {
+  const logprobs = `{"content":[${`${TOKEN},`.repeat(TOKENS - 1)}${TOKEN}]}`;
+  return Buffer.from(ANSWER.replace('"index":0', `"index":0,"logprobs":${logprobs}`));
 }
 
 const server = createServer((request, response) => {
