@@ -1,10 +1,11 @@
 /** The ZIP archive as a weapon. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { MANIFEST, SEAL } from '#shared/packs/layout.ts';
+import { endRecords } from '#shared/packs/zip/headers.ts';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { verifyWithPython } from '#test/support/pack-script.ts';
@@ -75,6 +76,17 @@ describe('the archive', () => {
     const path = newPath();
     writeFileSync(path, bomb());
     await expectRefused(path, ['compressed_entry', 'malformed_zip']);
+  });
+
+  it('a directory of forty gigabytes is refused before it is read, though the end of its archive is right', async () => {
+    const directory = { entries: 5, offset: 0, size: 40_000_000_000 };
+    const path = newPath();
+    writeFileSync(path, 'PK\u0003\u0004');
+    // Nothing between is on the disk.
+    truncateSync(path, directory.size);
+    appendFileSync(path, endRecords(directory));
+    await expectRefused(path, 'absurd_size');
+    truncateSync(path);
   });
 
   it('sizes that cannot be are refused', async () => {

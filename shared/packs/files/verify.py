@@ -22,7 +22,7 @@ are the files that were sealed, and nothing shows that they say what the receipt
 Use --trust with a did.json that you fetched from the issuer yourself, or --pin with the SHA-256 that the issuer told you
 of it. To read this file from the top: parts come before what uses them, and `Verifier.run` has the checks in their order.
 """
-import argparse, array, ast, base64, datetime, decimal, functools, hashlib, json, math, os, re, struct, subprocess, sys
+import argparse, array, ast, base64, datetime, decimal, functools, hashlib, io, json, math, os, re, struct, subprocess, sys
 import tempfile, urllib.parse, zipfile, zlib
 try:
     from cryptography.exceptions import InvalidSignature
@@ -361,14 +361,24 @@ FITS = {name: checker_of(form) for name, form in FORMS.items()}
 # --- the archive ------------------------------------------------------------------------------------------------------
 
 FILE_MAX = 65 * 2**20
+# A million files of the longest name that packs give one. The library reads what an archive states, and a sparse file may state any.
+DIRECTORY_MAX = 128_000_000
 SAFE = re.compile(r'[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+')
+
+
+class Archive(io.BufferedReader):
+    """A file of which no more is read at once than a directory may have."""
+
+    def read(self, count=-1):
+        check(count is None or count <= DIRECTORY_MAX, 'the archive lists more files than any pack')
+        return super().read(count)
 
 
 class Pack:
     """The files of an archive, stored one after the other, under safe names that occur once, and nothing else."""
 
     def __init__(self, path):
-        self.file = open(path, 'rb')
+        self.file = Archive(io.FileIO(path))
         size = self.file.seek(0, os.SEEK_END)
         self.file.seek(max(0, size - 22))
         end = self.file.read(4)
