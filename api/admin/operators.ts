@@ -15,7 +15,7 @@ declare module 'fastify' {
     staff?: readonly StaffRole[];
   }
   interface FastifyRequest {
-    /** What the operator key of a request is called; null before it is known. */
+    /** What the operator key of a request is called, with its id; null before it is known. */
     operatorKey: string | null;
   }
 }
@@ -67,9 +67,9 @@ export function demandOperators(app: FastifyInstance, { commandLines }: Operator
         message: 'Show an operator key that holds: Authorization: Bearer dko_….',
       });
     }
-    const { person, staff, keyName } = found;
+    const { person, staff, keyLabel } = found;
     // By whose key it is and what it is called: a person who has ten keys has ten rates.
-    const counted = `${person.id} ${keyName}`;
+    const counted = `${person.id} ${keyLabel}`;
     if (known === undefined) refuseBeyond(perKey.take(counted));
     good.set(digest, counted);
     const { staff: roles = OPERATORS } = request.routeOptions.config;
@@ -77,12 +77,12 @@ export function demandOperators(app: FastifyInstance, { commandLines }: Operator
       const words = roles.map((role) => STAFF_WORDS[role]).join(' or ');
       throw new Fault('insufficient_scope', { message: `This needs a key of ${words}.` });
     }
-    request.operatorKey = keyName;
+    request.operatorKey = keyLabel;
     request.operator = {
       kind: 'operator',
       id: person.id,
       name: person.name,
-      address: `operator-key:${keyName}@${request.ip}`,
+      address: `operator-key:${keyLabel}@${request.ip}`,
       allowedBy: { staff: roles },
     };
   });

@@ -59,6 +59,11 @@ export function spacedCode(code: string): string {
   return `${code.slice(0, CODE_LENGTH / 2)}-${code.slice(CODE_LENGTH / 2)}`;
 }
 
+/** An operator key as logs name it: a person may have two of one name. */
+export function operatorKeyLabel(name: string, code: string): string {
+  return `${name} ${spacedCode(code)}`;
+}
+
 /** A code as a person has typed it, in any case, with or without its hyphen; null for what is none. */
 export function readCode(text: string): string | null {
   const letters = text.toUpperCase().replaceAll(/[\s-]/g, '');

@@ -157,7 +157,7 @@ describe('operator keys', () => {
       key: expect.stringMatching(/^dko_[\w-]{43}$/),
       name: 'nightly',
     });
-    expect((await ottos.get(page)).payload).toContain('Operator key nightly');
+    expect((await ottos.get(page)).payload).toContain(`Operator key nightly ${issued.id}`);
 
     const done = await ask(
       'POST',
@@ -170,7 +170,7 @@ describe('operator keys', () => {
       action: 'account.suspended',
       actorKind: 'operator',
       actorId: otto.id,
-      address: 'operator-key:nightly@192.0.2.9',
+      address: `operator-key:nightly ${issued.id}@192.0.2.9`,
       reason: 'Invoices are unpaid',
       details: expect.stringContaining('"ticket":"T-7"'),
     });
@@ -179,7 +179,7 @@ describe('operator keys', () => {
       route: '/admin/v1/organisations/:org_id/suspend',
       status: 200,
       operatorId: otto.id,
-      key: 'nightly',
+      key: `nightly ${issued.id}`,
     });
     expect(JSON.stringify(lines)).not.toContain(issued.key.slice(0, 12));
 
@@ -193,9 +193,10 @@ describe('operator keys', () => {
     expect((await docket(...revoke)).code).toBe(0);
     expect((await ask('GET', '/regions', undefined, { token: issued.key })).status).toBe(401);
     expect((await docket(...revoke)).stderr).toContain('No operator key holds');
-    expect((await entriesOf('service')).slice(0, 2).map(({ action }) => action)).toEqual([
-      'operator_key.revoked',
-      'operator_key.issued',
+    const ofKeys = (await entriesOf('service')).slice(0, 2);
+    expect(ofKeys.map(({ action, details }) => [action, JSON.parse(details).id])).toEqual([
+      ['operator_key.revoked', issued.id],
+      ['operator_key.issued', issued.id],
     ]);
     const wrong = await docket('operator-keys', 'issue', '--name', 'x', '--days', '91');
     expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('1 to 90') });

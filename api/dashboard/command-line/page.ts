@@ -1,5 +1,5 @@
 import { html, type Html } from '#api/html.ts';
-import { type CommandLine, spacedCode } from '#shared/persons/command-line.ts';
+import { type CommandLine, operatorKeyLabel, spacedCode } from '#shared/persons/command-line.ts';
 import { counted } from '#shared/methodology/readable.ts';
 import { type Frame, token } from '../parts/layout.ts';
 import { ACT, field, moment, note, table, told, type Told } from '../parts/elements.ts';
@@ -81,7 +81,7 @@ function asked(frame: Frame, waiting: CommandLine | null | undefined): Html | un
 }
 
 function ownRow(frame: Frame, { code, place, allowedAt, until, key }: CommandLine): Html {
-  const what = key === null ? place : `Operator key ${key.name}`;
+  const what = key === null ? place : `Operator key ${operatorKeyLabel(key.name, code)}`;
   return html`<tr>
     <th scope="row" class="clip">${key === null ? html`<code>${place}</code>` : what}</th>
     <td class="nowrap" data-head="Allowed">${moment(allowedAt ?? until, frame.now)}</td>

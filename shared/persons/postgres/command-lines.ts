@@ -14,7 +14,9 @@ import {
   codeFrom,
   type CommandLine,
   OPERATOR_KEY_PREFIX,
+  operatorKeyLabel,
   type OperatorKeyTerms,
+  spacedCode,
 } from '../command-line.ts';
 import type { Person, StaffRole } from '../roles.ts';
 import { SESSION_MS } from '../sessions.ts';
@@ -25,8 +27,8 @@ export interface SignedInOperator {
   staff: readonly StaffRole[];
   /** Epoch milliseconds. */
   until: number;
-  /** What the operator key is called by which a program acts; null where it is a command line. */
-  keyName: string | null;
+  /** What the operator key is called by which a program acts, and its id; null where it is a command line. */
+  keyLabel: string | null;
 }
 
 /** An operator key that holds, and whose it is. */
@@ -81,7 +83,7 @@ export function createCommandLines(pool: Pool, surroundings: Surroundings) {
       const row = await db
         .selectFrom('persons.command_line as c')
         .leftJoin('persons.person as p', 'p.id', 'c.person_id')
-        .select(['c.expires_at', 'c.key_name', 'p.id', 'p.name', 'p.email'])
+        .select(['c.expires_at', 'c.key_name', 'c.code', 'p.id', 'p.name', 'p.email'])
         // By its digest: how far a wrong one is right cannot be told from how long the look takes.
         .where('c.token', '=', hash('sha256', token))
         .where('c.key_name', bearer === 'key' ? 'is not' : 'is', null)
@@ -97,7 +99,8 @@ export function createCommandLines(pool: Pool, surroundings: Surroundings) {
         .execute();
       const staff = roles.map(({ role }) => role);
       const until = row.expires_at.getTime();
-      return { person: { id, name, email }, staff, until, keyName: row.key_name };
+      const keyLabel = row.key_name === null ? null : operatorKeyLabel(row.key_name, row.code);
+      return { person: { id, name, email }, staff, until, keyLabel };
     },
 
     /** The one that waits under a code; null when none does. */
@@ -145,7 +148,7 @@ export function createCommandLines(pool: Pool, surroundings: Surroundings) {
           action: 'operator_key.revoked',
           actor,
           subject: row.person_id!,
-          details: { name: row.key_name! },
+          details: { name: row.key_name!, id: spacedCode(code) },
         });
         return true;
       }),
@@ -196,7 +199,7 @@ export function createCommandLines(pool: Pool, surroundings: Surroundings) {
             ? { action: 'command_line.allowed' }
             : {
                 action: 'operator_key.issued',
-                details: { name: row.key_name, days: row.key_days! },
+                details: { name: row.key_name, id: spacedCode(code), days: row.key_days! },
               }),
           actor,
           subject: row.place,
@@ -221,7 +224,7 @@ export function createCommandLines(pool: Pool, surroundings: Surroundings) {
             : {
                 action: 'operator_key.revoked',
                 subject: actor.id,
-                details: { name: row.key_name },
+                details: { name: row.key_name, id: spacedCode(code) },
               }),
           actor,
         });
