@@ -22,7 +22,10 @@ import { Vetter } from '#shared/accounts/vetter.ts';
 /** Accounts that the launcher shows: one organisation and one key per plan. */
 export interface DemoAccounts {
   organisations: Record<Plan, string>;
+  /** Empty for one that has none and is given none, because its organisation is not active. */
   keys: Record<Plan, string>;
+  /** Those that are not active: an operator has suspended them, or screening waits for a person. */
+  inactive: readonly Pick<Account, 'id' | 'name' | 'state'>[];
 }
 
 /** Requests a day where they may cost money: enough to try things, too few to be charged much by a key that lay about. */
@@ -43,7 +46,7 @@ const NAMES: Readonly<Record<Plan, string>> = {
  * Makes sure that one active organisation and one working key exist for each plan. The keys'
  * plaintext lives in `<dataDir>/demo-keys.json` (mode 0600) and nowhere else; a key that is no longer
  * there, or no longer active, is issued anew. Everything goes the way of a real customer, so the audit
- * log of a demo organisation is a true one.
+ * log of a demo organisation is a true one. One that was suspended stays so, with the keys that it has.
  * @param options.requestsPerDay of the enterprise organisation; limits that were set otherwise stay as they are
  */
 export async function ensureDemoAccounts(
@@ -59,14 +62,16 @@ export async function ensureDemoAccounts(
   const stored = await readStored(dataDir);
   const organisations: Partial<Record<Plan, string>> = {};
   const plaintexts: Partial<Record<Plan, string>> = {};
+  const inactive: Account[] = [];
   for (const plan of PLANS) {
     const ensured = await ensureAccount(pool, { accounts, vettings, vetter }, plan);
     const account =
       plan === 'enterprise' ? await ensureLimits(accounts, ensured, requestsPerDay) : ensured;
     organisations[plan] = account.id;
     plaintexts[plan] = await ensureKey(keys, account, stored[plan]);
+    if (account.state !== 'active') inactive.push(account);
   }
-  const demo = { organisations, keys: plaintexts } as DemoAccounts;
+  const demo = { organisations, keys: plaintexts, inactive } as DemoAccounts;
   await writeStored(dataDir, demo.keys);
   return demo;
 }
@@ -188,6 +193,7 @@ async function ensureKey(
     const known = await keys.findByHash(hashKey(stored));
     if (known?.orgId === account.id && known.state === 'active') return stored;
   }
+  if (account.state !== 'active') return stored ?? '';
   const scopes: readonly Scope[] = scopesOnPlan(SCOPES, account.plan);
   const { plaintext } = await keys.issue(account.id, { name: 'Demo key', scopes }, OPERATOR);
   return plaintext;

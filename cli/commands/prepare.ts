@@ -30,7 +30,11 @@ export function register(program: Command): void {
     .description('make demo organisations and print the key of the one with every right')
     .action(async (directory: string) => {
       const { demoKeys } = await import('#embedded/containers/prepare.ts');
-      const { keys } = await demoKeys(directory, ownerUrl());
+      const { keys, organisations } = await demoKeys(directory, ownerUrl());
+      if (keys.enterprise === '')
+        throw new Error(
+          `The demo organisation ${organisations.enterprise} is not active and has no key: see docket accounts show`,
+        );
       process.stdout.write(`${keys.enterprise}\n`);
     });
 }

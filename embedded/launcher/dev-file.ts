@@ -7,7 +7,7 @@ import type { Plan } from '#shared/kernel/plan.ts';
 export interface DevFile {
   base_url: string;
   dashboard_url: string;
-  /** The enterprise demo key, with every scope. */
+  /** The enterprise demo key, with every scope; empty where that organisation is suspended and has none. */
   api_key: string;
   /** Of the enterprise demo organisation. */
   org_id: string;

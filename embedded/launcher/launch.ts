@@ -51,6 +51,8 @@ export interface Running {
   readonly info: DevFile;
   /** A model of the catalogue that can chat, for the example. */
   readonly chatModel: string | undefined;
+  /** Demo organisations that are not active. */
+  readonly inactive: DemoAccounts['inactive'];
   /** Whose models are offered beside the sandbox's. */
   readonly providers: readonly ProviderInUse[];
   /** Stops everything in reverse order, each within its bound. */
@@ -188,7 +190,8 @@ export class Launcher {
     await writeDevFile(this.#dataDir, info());
     this.#onChange = () => this.#rewrite(info);
     const chatModel = catalogue.models.find((model) => model.kinds.includes('chat'))?.id;
-    return { info: info(), chatModel, providers, stop: () => this.stop() };
+    const { inactive } = demo;
+    return { info: info(), chatModel, inactive, providers, stop: () => this.stop() };
   }
 
   /** Stops what runs, in reverse order. Safe to call at any time, and twice. */

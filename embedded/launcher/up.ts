@@ -78,7 +78,12 @@ function signalled(launcher: Launcher, output: Output): Promise<void> {
 
 /** The text shown when everything is ready: where it is, with which key, where to sign in, whose models, and something to try. */
 export function welcome(
-  { info, chatModel, providers }: Pick<Running, 'info' | 'chatModel' | 'providers'>,
+  {
+    info,
+    chatModel,
+    inactive,
+    providers,
+  }: Pick<Running, 'info' | 'chatModel' | 'inactive' | 'providers'>,
   tookMs: number,
 ): string {
   const body = JSON.stringify({
@@ -89,8 +94,8 @@ export function welcome(
   Docket is ready, after ${(tookMs / 1_000).toFixed(1)} s. Stop it with Ctrl-C.
 
   base URL    ${info.base_url}
-  API key     ${info.api_key}   (demo organisation, enterprise)
-  dashboard   ${forBrowsers(info.dashboard_url)}
+  API key     ${info.api_key || 'none'}   (demo organisation, enterprise)
+${inactiveText(inactive)}  dashboard   ${forBrowsers(info.dashboard_url)}
               ${info.owner.email}   ${info.owner.password}
   reference   ${forBrowsers(info.base_url.replace(/\/v1$/, '/docs'))}
 ${providersText(providers)}
@@ -99,6 +104,16 @@ ${providersText(providers)}
     -H 'Content-Type: application/json' \\
     -d '${body}'
 `;
+}
+
+/** Demo organisations whose requests are refused, and what is done about it. */
+function inactiveText(inactive: Running['inactive']): string {
+  return inactive
+    .map(
+      ({ id, name, state }) =>
+        `              ${name} is ${state.replace('_', ' ')}: requests with its keys are refused. Its page is\n              /dashboard/service/accounts/${id}\n`,
+    )
+    .join('');
 }
 
 /** Whose models are offered beside the sandbox's, by which key, and how far the demo key gets with them. */

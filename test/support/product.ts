@@ -59,7 +59,7 @@ export async function joinProduct(options: { faults?: boolean } = {}): Promise<P
     ...product,
     baseUrl,
     root: baseUrl.replace(/\/v1$/, ''),
-    demo: { organisations: byPlan, keys },
+    demo: { organisations: byPlan, keys, inactive: [] },
     key: keys.enterprise,
     orgId: byPlan.enterprise,
     organisations,

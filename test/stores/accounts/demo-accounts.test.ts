@@ -8,6 +8,7 @@ import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { createVettings } from '#shared/accounts/postgres/vetting.ts';
 import { Vetter } from '#shared/accounts/vetter.ts';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
+import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
 import { createCredentialSource } from '#shared/keys/postgres/credentials.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { authorize } from '#shared/keys/authorize.ts';
@@ -47,6 +48,26 @@ describe('demo accounts', () => {
     const again = await ensureDemoAccounts(database.pool, dataDir);
     expect(again.organisations).toEqual(first.organisations);
     expect(again.keys.enterprise).not.toBe(first.keys.enterprise);
+  });
+
+  it('are left suspended by another start, which goes on with the keys that they have and names them', async () => {
+    const accounts = createAccountRegistry(database.pool, systemSurroundings);
+    const keys = createKeyRegistry(database.pool, systemSurroundings);
+    const { organisations, keys: first } = await ensureDemoAccounts(database.pool, dataDir);
+    const ada = { kind: 'operator', id: 'ada' } as const;
+    const orgId = organisations.audit;
+    await accounts.suspend(orgId, ada, 'unpaid');
+    const known = (await keys.findByHash(hashKey(first.audit)))!;
+    await keys.revoke(orgId, known.id, ada);
+    const started = await ensureDemoAccounts(database.pool, dataDir);
+    expect(started.keys).toEqual(first);
+    expect(started.inactive).toMatchObject([{ id: orgId, state: 'suspended' }]);
+    const elsewhere = await ensureDemoAccounts(database.pool, join(dataDir, 'other'));
+    expect(elsewhere.keys.audit).toBe('');
+    await accounts.reinstate(orgId, ada, 'paid');
+    const again = await ensureDemoAccounts(database.pool, dataDir);
+    expect(again.inactive).toEqual([]);
+    expect([first.audit, '']).not.toContain(again.keys.audit);
   });
 
   it('have a daily budget while requests may cost money, and none when they do not; what an operator agreed stays', async () => {
