@@ -137,6 +137,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     index: inference.deps.index,
     credentialOf: (hash) => access.credentials.ofHash(hash),
     operations: {
+      writes: inference.writes,
       health: inference.deps.health,
       served: inference.served,
       regionStatuses: inference.regionStatuses,

@@ -98,18 +98,36 @@ export function seeOther(reply: FastifyReply, address: string): FastifyReply {
   return reply.headers(PRIVATE).redirect(address, 303);
 }
 
+/** Has browsers come by TLS alone from their first page on, for a year, where the service is reached by that. */
+export function strictTransport(app: FastifyInstance, publicUrl: string): void {
+  if (!publicUrl.startsWith('https:')) return;
+  // What an earlier hook refuses passes the second alone, and what writes its own stream the first alone.
+  app.addHook('onRequest', (_request, reply, next) => {
+    void reply.header('strict-transport-security', STRICT_TRANSPORT);
+    next();
+  });
+  app.addHook('onSend', (_request, reply, _payload, next) => {
+    void reply.header('strict-transport-security', STRICT_TRANSPORT);
+    next();
+  });
+}
+
 /**
  * What holds for every page: where a form comes from, and what a failure looks like. An answer that is not a page of ours
  * has the headers of one.
  */
 export function guardPages(
   app: FastifyInstance,
-  { publicUrl, onError, onFailure }: Pick<DashboardDeps, 'publicUrl' | 'onError' | 'onFailure'>,
+  {
+    publicUrl,
+    supportEmail,
+    onError,
+    onFailure,
+  }: Pick<DashboardDeps, 'publicUrl' | 'supportEmail' | 'onError' | 'onFailure'>,
 ): void {
   const isOurs = ownOrigin(publicUrl);
-  const secure = publicUrl.startsWith('https:');
+  strictTransport(app, publicUrl);
   app.addHook('onRequest', (request, reply, next) => {
-    if (secure) void reply.header('strict-transport-security', STRICT_TRANSPORT);
     const { method } = request;
     if (method === 'GET' || method === 'HEAD') {
       const clean = withoutKeyToGo(request);
@@ -124,7 +142,7 @@ export function guardPages(
     if (error instanceof Fault && error.code === 'store_unavailable') onError(error.cause);
     // What there is no room for is refused, and has not failed.
     if (shown(error).status === 500 && error === thrown) onFailure(error, request);
-    return sendError(error, request, reply);
+    return sendError(error, request, reply, supportEmail);
   });
   // What no route takes fails in a hook before it gets here, and is shown like any other failure.
   app.setNotFoundHandler(() => {
@@ -193,21 +211,30 @@ function askToConfirm(
   return sendPage(reply, page, 403);
 }
 
-/** Sends a page that says what went wrong. */
+/** Sends a page that says what went wrong, and whom to write to. */
 export function sendError(
   error: Error,
   request: FastifyRequest,
   reply: FastifyReply,
+  supportEmail?: string,
 ): FastifyReply {
-  const { status, headers, body } = errorPageAnswer(error, request.id);
+  const { status, headers, body } = errorPageAnswer(error, request.id, supportEmail);
   return reply.code(status).headers(headers).send(body);
 }
 
 /** The page that says what went wrong, as an answer. */
-export function errorPageAnswer(error: Error, requestId: string): MadeAnswer {
+export function errorPageAnswer(
+  error: Error,
+  requestId: string,
+  supportEmail?: string,
+): MadeAnswer {
   const { status, title, message } = shown(error);
   const { headers = {}, retryAfterMs }: Partial<Fault> = error instanceof Fault ? error : {};
-  const page = unframed(ASSETS.addresses, title, errorPage(title, message, requestId));
+  const page = unframed(
+    ASSETS.addresses,
+    title,
+    errorPage({ title, message, requestId, supportEmail }),
+  );
   return {
     status,
     headers: {
@@ -551,6 +578,7 @@ async function frameOf(deps: DashboardDeps, request: FastifyRequest): Promise<Fr
             personId: visit.person.id,
           }),
     supportEmail: deps.supportEmail,
+    address: `${new URL(deps.publicUrl).origin}${request.url.split('?', 1)[0]}`,
     now: deps.now(),
   };
 }

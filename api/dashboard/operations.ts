@@ -9,6 +9,8 @@ import type { Peer } from '#shared/lanes/redis/peers.ts';
 
 /** What operators see of the running service, and set. */
 export interface Operations {
+  /** Rejects, and says why, when nothing can be written to Redis. */
+  writes: () => Promise<unknown>;
   health: () => Pick<RegionHealth, 'states' | 'openCircuits'>;
   served: () => ServedRegions;
   regionStatuses: Pick<RegionStatusStore, 'list' | 'set' | 'notes' | 'setNote'>;

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import type { Html } from '#api/html.ts';
-import { PAGE_HEADERS } from '#api/dashboard/guard.ts';
+import { PAGE_HEADERS, strictTransport } from '#api/dashboard/guard.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { ASSETS, serveAssets } from './assets.ts';
 import { landingPage } from './landing-page.ts';
@@ -29,6 +29,7 @@ const NOW = 'public, max-age=5';
 export const frontRoutes: FastifyPluginAsync<FrontOptions> = async (app, options) => {
   const { publicUrl, supportEmail, exampleModel, hasDashboard, status } = options;
   const { origin } = new URL(publicUrl);
+  strictTransport(app, publicUrl);
   serveAssets(app);
   app.get('/', PUBLIC, (_request, reply) => {
     const parts = { origin, model: exampleModel(), hasDashboard, supportEmail };

@@ -4,7 +4,7 @@ import { type DeclaredOperation, exact } from '#api/docs/operation.ts';
 import { readPictures } from '#api/docs/guides/files.ts';
 import type { Guides } from '#api/docs/guides/guides.ts';
 import { guidePage } from '#api/docs/guides/page.ts';
-import { PAGE_HEADERS } from '#api/dashboard/guard.ts';
+import { PAGE_HEADERS, strictTransport } from '#api/dashboard/guard.ts';
 import { docsPage } from '#api/docs/page/page.ts';
 import { CompressedText } from '#api/docs/compressed.ts';
 import { Fault } from '#shared/kernel/errors.ts';
@@ -57,6 +57,7 @@ export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
   app,
   { operations, description, guides: readGuides, hasDashboard },
 ) => {
+  strictTransport(app, description.publicUrl);
   const docs = madeOnce(async () => {
     const document = await describeApi(operations, description);
     const guides = await readGuides();

@@ -30,6 +30,7 @@ const ORIGIN = 'https://gateway.example';
 /** What pages tell of their failures, in one list. */
 const tellingOf = (told: unknown[]) => ({
   publicUrl: ORIGIN,
+  supportEmail: 'support@docket.example',
   onFailure: (error: unknown, request: FastifyRequest) => void told.push([error, request.url]),
   onError: (error: unknown) => void told.push(error),
 });

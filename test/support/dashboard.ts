@@ -143,6 +143,7 @@ export async function openDashboardEdge(
     index: () => index,
     credentialOf,
     operations: {
+      writes: async () => {},
       health: () => ({ states: new Map(), openCircuits: new Set() }),
       served: () => new Map(),
       regionStatuses: regionsInMemory(),

@@ -4,16 +4,21 @@ import { LETTER_DAYS } from '#shared/accounts/letters.ts';
 import type { ImportedList } from '#shared/accounts/sanctions/listed.ts';
 import type { HaltedLog, QuarantinedReceipt } from '#shared/ledger/postgres/attention.ts';
 import type { LedgerBacklog } from '#shared/ledger/postgres/integration.ts';
-import { count } from '#shared/methodology/readable.ts';
+import { count, counted } from '#shared/methodology/readable.ts';
 import type { Peer } from '#shared/lanes/redis/peers.ts';
 import type { WaitingRecalculation } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { card } from '../parts/figures.ts';
 import { buttonForm, type Frame } from '../parts/layout.ts';
 import { publishedWords } from '../reviews/page.ts';
-import { NONE, SANCTIONS_ADDRESS } from '../sanctions/page.ts';
+import { SANCTIONS_ADDRESS } from '../sanctions/page.ts';
+import type { Alarm } from './alarms.ts';
 import { ACT, badge, note, shortId, shortMoment, table, told } from '../parts/elements.ts';
 
 export interface HealthParts {
+  /** The worst first. */
+  alarms: readonly Alarm[];
+  /** Whether regions, lanes and jobs could not be looked at, because Redis does not say. */
+  isPartial: boolean;
   backlog: LedgerBacklog;
   halted: readonly HaltedLog[];
   quarantined: readonly QuarantinedReceipt[];
@@ -30,11 +35,45 @@ export interface HealthParts {
   done?: string;
 }
 
-/** What waits for a person, and how old the lists are that applicants are compared with. */
+/** What alarms, what waits for a person, and how old the lists are that applicants are compared with. */
 export function healthPage(frame: Frame, parts: HealthParts): Html {
   return html`<div class="head"><h1>Health</h1></div>
-    ${told(parts)} ${ledger(frame, parts)} ${processes(frame, parts)}
+    ${told(parts)} ${alarmSection(parts)} ${ledger(frame, parts)} ${processes(frame, parts)}
     ${recalculations(frame, parts)} ${letters(frame, parts)} ${sanctions(parts)}`;
+}
+
+function alarmSection({ alarms, isPartial }: HealthParts): Html {
+  const looked = isPartial
+    ? 'Regions, lanes and jobs are not known while Redis does not say.'
+    : 'Redis, regions, lanes, the ledger, jobs and e-mails were looked at.';
+  return html`<section class="stack tight">
+    <h2>What alarms</h2>
+    ${
+      alarms.length === 0
+        ? note(isPartial ? 'warn' : 'good', html`<p><strong>Nothing alarms.</strong> ${looked}</p>`)
+        : html`${table(
+              'What alarms',
+              ['Alarm', 'What it means', 'Where'],
+              alarms.map(
+                ({ tone, title, words, place: [address, name] }) =>
+                  html`<tr>
+                    <th scope="row" class="wrap">${badge(tone, title)}</th>
+                    <td class="wrap">${words}</td>
+                    <td>
+                      <a href="${address}">${name}<span class="hidden-words">: ${title}</span></a>
+                    </td>
+                  </tr>`,
+              ),
+              'stacked',
+            )}
+            <p class="help">${looked}</p>`
+    }
+    <p class="help">
+      As this process sees it now. What takes a while to tell, such as rates of errors and late
+      receipts, is for the <a href="/docs/guides/operations#alarms">alarms of Prometheus</a>; errors
+      and times of the last hours are under <a href="/dashboard/service/requests">Requests</a>.
+    </p>
+  </section>`;
 }
 
 const accountLink = (orgId: string): Html =>
@@ -59,7 +98,7 @@ function tryAgain(
 function ledger(frame: Frame, { backlog, halted, quarantined }: HealthParts): Html {
   const noneOrSome = (number: number): Html =>
     number === 0 ? badge('good', 'none') : badge('bad', 'look at them');
-  return html`<section class="stack">
+  return html`<section class="stack" id="ledger">
     <h2>Ledger</h2>
     <dl class="figures">
       ${card('Receipts that wait', count(backlog.pending))}
@@ -126,7 +165,7 @@ function ledger(frame: Frame, { backlog, halted, quarantined }: HealthParts): Ht
 const DIGEST_SHOWN = 12;
 
 function processes(frame: Frame, { peers }: HealthParts): Html {
-  return html`<section class="stack tight">
+  return html`<section class="stack tight" id="processes">
     <h2>Processes</h2>
     <p class="help">
       The processes that take requests, run them and issue receipts. Those for the ledger, exports
@@ -137,28 +176,8 @@ function processes(frame: Frame, { peers }: HealthParts): Html {
 }
 
 function running(frame: Frame, peers: ReadonlyMap<string, Peer>): Html {
-  const builds = new Set([...peers.values()].map(({ build }) => build)).size;
-  const catalogues = new Set([...peers.values()].map(({ catalogue }) => catalogue)).size;
   if (peers.size === 0) return html`<p class="soft">No process is taking or running requests.</p>`;
-  return html`${
-    builds < 2
-      ? undefined
-      : note(
-          'warn',
-          html`<p>
-            They are of ${builds} builds. An upgrade ends with those of the older one started again.
-          </p>`,
-        )
-  }
-  ${
-    catalogues < 2
-      ? undefined
-      : note(
-          'warn',
-          html`<p>They have ${catalogues} catalogues. SIGHUP has a process read its own again.</p>`,
-        )
-  }
-  ${table(
+  return table(
     'Processes that take and run requests',
     ['Process', 'Since', 'Build', 'Catalogue'],
     [...peers]
@@ -173,11 +192,11 @@ function running(frame: Frame, peers: ReadonlyMap<string, Peer>): Html {
           </tr>`,
       ),
     'stacked',
-  )}`;
+  );
 }
 
 function recalculations(frame: Frame, { parked }: HealthParts): Html {
-  return html`<section class="stack tight">
+  return html`<section class="stack tight" id="recalculations">
     <h2>Parked recalculations</h2>
     ${
       parked.length === 0
@@ -210,7 +229,7 @@ function recalculations(frame: Frame, { parked }: HealthParts): Html {
 }
 
 function letters(frame: Frame, { unsent }: HealthParts): Html {
-  return html`<section class="stack tight">
+  return html`<section class="stack tight" id="letters">
     <h2>E-mails that could not be sent</h2>
     ${
       unsent.letters.length === 0
@@ -223,7 +242,7 @@ function letters(frame: Frame, { unsent }: HealthParts): Html {
             </p>
             ${table(
               'E-mails that could not be sent',
-              ['To', 'Subject', 'Organisation', 'Written', 'Attempts', 'Next attempt', 'Why', ACT],
+              ['To', 'Subject', 'Organisation', 'Written', 'Next attempt', 'Why', ACT],
               unsent.letters.map(
                 ({ id, orgId, to, subject, writtenAt, attempts, nextAttemptAt, failure }) =>
                   html`<tr>
@@ -233,9 +252,9 @@ function letters(frame: Frame, { unsent }: HealthParts): Html {
                       ${orgId === null ? undefined : accountLink(orgId)}
                     </td>
                     <td data-head="Written">${shortMoment(writtenAt, frame.now)}</td>
-                    <td class="num" data-head="Attempts">${attempts}</td>
                     <td data-head="Next attempt">
                       ${nextAttemptAt === null ? badge('bad', 'given up') : shortMoment(nextAttemptAt, frame.now)}
+                      <span class="soft small nowrap">after ${counted(attempts, 'attempt')}</span>
                     </td>
                     <td class="wrap">${failure ?? 'not tried yet'}</td>
                     <td class="num">
@@ -254,7 +273,7 @@ function sanctions({ lists, due, dueMax }: HealthParts): Html {
     <h2>Sanctions lists</h2>
     ${
       lists.length === 0
-        ? NONE
+        ? html`<p class="soft">None is current.</p>`
         : html`<p>
             Current:
             ${lists.map(

@@ -3,6 +3,9 @@ import type { FlagOutcome } from '#shared/receipts/postgres/recalculation-reques
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
 import { seeOther, sendFramed, SESSION, sessionForm, staffActorOf } from '../guard.ts';
+import { readJobs } from '../operations.ts';
+import { operatedRegions } from '../regions/routes.ts';
+import { alarmsOf, type Watched } from './alarms.ts';
 import { healthPage, type HealthParts } from './page.ts';
 
 const PARKED_SHOWN = 50;
@@ -26,6 +29,33 @@ const NO_LETTER =
 /** E-mails are counted. */
 const LETTER_ID = /^[1-9]\d{0,17}$/;
 
+/** What Redis knows of the service; null in the place of what it does not say, since what PostgreSQL has is looked for all the more then. */
+async function readRunning(
+  deps: DashboardDeps,
+): Promise<Pick<Watched, 'redisRefusal' | 'peers' | 'regions' | 'lanes' | 'jobs'>> {
+  const { writes, peers, laneDepths, queues } = deps.operations;
+  let isTold = false;
+  const orNull = <T>(asked: Promise<T>): Promise<T | null> =>
+    asked.catch((error: unknown) => {
+      // One line of the log for what has one cause.
+      if (!isTold) deps.onError(error);
+      isTold = true;
+      return null;
+    });
+  const depths = orNull(laneDepths());
+  const [redisRefusal, running, lanes, regions, jobs] = await Promise.all([
+    writes().then(
+      () => undefined,
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    ),
+    orNull(peers()),
+    depths,
+    depths.then((known) => orNull(operatedRegions(deps, known ?? []))),
+    orNull(readJobs(queues)),
+  ]);
+  return { redisRefusal, peers: running, regions, lanes, jobs };
+}
+
 /** What of the service waits for an operator. */
 export function healthRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   const show = async (
@@ -34,23 +64,38 @@ export function healthRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     told: Pick<HealthParts, 'problem' | 'done'>,
     status = 200,
   ): Promise<FastifyReply> => {
-    const { health, operations, recalculations, sanctions, unsentLetters, vettings } = deps;
-    // What else is on the page is of PostgreSQL, and is looked for all the more while Redis is away.
-    const askPeers = operations.peers().catch((error: unknown) => {
-      deps.onError(error);
-      return null;
-    });
-    const [ledger, parked, unsent, lists, due, peers] = await Promise.all([
+    const { health, recalculations, sanctions, unsentLetters, vettings } = deps;
+    const [ledger, parked, unsent, lists, due, running] = await Promise.all([
       health(),
       recalculations.waiting({ state: 'parked', limit: PARKED_SHOWN }),
       unsentLetters.list(LETTERS_SHOWN),
       sanctions.lists(),
       vettings.due(DUE_MAX),
-      askPeers,
+      readRunning(deps),
     ]);
     const shown = lists.filter(({ current }) => current);
+    const alarms = alarmsOf({
+      ...running,
+      backlog: ledger.backlog,
+      parked: parked.length,
+      lettersGivenUp: unsent.givenUp,
+      lists: shown.length,
+      now: deps.now(),
+    });
+    const { peers, regions, lanes, jobs } = running;
+    const isPartial = peers === null || regions === null || lanes === null || jobs === null;
     const counts = { due: due.length, dueMax: DUE_MAX };
-    const parts = { ...ledger, peers, parked, unsent, lists: shown, ...counts, ...told };
+    const parts = {
+      alarms,
+      isPartial,
+      ...ledger,
+      peers,
+      parked,
+      unsent,
+      lists: shown,
+      ...counts,
+      ...told,
+    };
     return sendFramed(deps, [request, reply], {
       title: 'Health',
       section: 'health',

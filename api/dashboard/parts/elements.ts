@@ -49,6 +49,18 @@ export function note(tone: Tone, ...body: readonly (Html | string)[]): Html {
   </div>`;
 }
 
+/** An e-mail to support, with what support looks things up by; the person adds what they have to say. */
+export function supportLink(
+  supportEmail: string,
+  { subject, lines }: { subject: string; lines: readonly string[] },
+): Html {
+  const body = ['', '', ...lines].join('\r\n');
+  const asked = Object.entries({ subject, body }).map(
+    ([name, text]) => `${name}=${encodeURIComponent(text)}`,
+  );
+  return html`<a href="mailto:${supportEmail}?${asked.join('&')}">Write to support</a>`;
+}
+
 /** What the page after an act says: that it was refused and why, or that it was done. */
 export interface Told {
   problem?: Html | string;

@@ -1,7 +1,7 @@
 import { html, type Html } from '#api/html.ts';
 import { UNREAD_MAX } from '#shared/persons/notifications.ts';
 import { may, type Membership, type Person, type StaffRole } from '#shared/persons/roles.ts';
-import { moment, note } from './elements.ts';
+import { moment, note, supportLink } from './elements.ts';
 
 /** Changes with every version of the files, which browsers keep. */
 export interface Assets {
@@ -26,6 +26,8 @@ export interface Frame {
   unread: number;
   /** Whom to write to. */
   supportEmail: string;
+  /** Where the page is, without what was asked of it. */
+  address: string;
   /** Epoch milliseconds. */
   now: number;
 }
@@ -69,7 +71,11 @@ export function framed(frame: Frame, { title, section, body }: PageParts): Html 
               </form>
             </span>
             <span class="row">
-              <a href="/docs">Docs</a> <a href="/verify">Verify</a> <a href="/status">Status</a>
+              ${elsewhere}
+              ${supportLink(frame.supportEmail, {
+                subject: title,
+                lines: [frame.address, ...(membership === undefined ? [] : [membership.orgId])],
+              })}
             </span>
           </div>
         </div>
@@ -78,6 +84,10 @@ export function framed(frame: Frame, { title, section, body }: PageParts): Html 
     </div>`,
   );
 }
+
+/** The public pages, from every other one. */
+const elsewhere = html`<a href="/docs">Docs</a> <a href="/verify">Verify</a>
+  <a href="/status">Status</a>`;
 
 /** The way to what the organisation was told, and how much of it is new. A closed one has no such page. */
 function bell({ membership, unread }: Frame, section: string | undefined): Html | undefined {
@@ -134,6 +144,7 @@ export function unframed(assets: Assets, title: string, body: Html): Html {
       <div>
         <header><a class="brand" href="/">Docket</a></header>
         <main id="content">${body}</main>
+        <footer class="row small">${elsewhere}</footer>
       </div>
     </div>`,
   );
@@ -215,6 +226,8 @@ export function homeOf({ orgId, orgState }: Membership): string {
 
 /** Pages of those who work for the service, and whose they are. */
 const STAFF_PAGES: readonly (readonly [string, string, readonly StaffRole[]])[] = [
+  // What alarms comes first.
+  ['health', 'Health', ['operator']],
   ['reviews', 'Reviews', ['reviewer', 'operator']],
   ['accounts', 'Accounts', ['operator']],
   ['look-up', 'Look up', ['operator']],
@@ -224,7 +237,6 @@ const STAFF_PAGES: readonly (readonly [string, string, readonly StaffRole[]])[] 
   ['queues', 'Queues', ['operator']],
   ['policy', 'Policy hits', ['operator']],
   ['sanctions', 'Sanctions lists', ['operator']],
-  ['health', 'Health', ['operator']],
   ['command-line', 'Command line', ['reviewer', 'operator']],
 ];
 

@@ -13,6 +13,7 @@ import {
   PRIVATE,
   seeOther,
   sendError,
+  strictTransport,
 } from '../guard.ts';
 import { PageError } from '../page-error.ts';
 import { bodyOf } from './call.ts';
@@ -51,6 +52,7 @@ export const playgroundRuns: FastifyPluginAsync<PlaygroundRunsOptions> = async (
   app,
   { pages: deps, inference },
 ) => {
+  strictTransport(app, deps.publicUrl);
   app.decorateRequest('visit', null as never);
   app.decorateRequest('membership', null as never);
   app.decorateRequest('pageCallers', null as never);
@@ -162,7 +164,7 @@ function showAsPage(app: FastifyInstance, deps: DashboardDeps): void {
       const to = encodeURIComponent(`/dashboard/${org}/playground`);
       return seeOther(reply, `/dashboard/sign-in?to=${to}`);
     }
-    return sendError(inWords(thrown), request, reply);
+    return sendError(inWords(thrown), request, reply, deps.supportEmail);
   });
   app.addHook('onSend', async (request, reply, payload) => {
     const isJson = /^application\/json\b/.test(String(reply.getHeader('content-type')));

@@ -6,6 +6,7 @@ import { circuitName } from '#shared/catalogue/circuit-breaker.ts';
 import { checkRegionNote } from '#shared/catalogue/region-note.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { regionOfLane } from '#shared/lanes/keys.ts';
+import type { LaneDepth } from '#shared/lanes/redis/depths.ts';
 import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
@@ -34,7 +35,7 @@ export function regionRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   ): Promise<FastifyReply> => {
     const action = 'region.set';
     const [regions, { items: history }] = await Promise.all([
-      operatedRegions(deps),
+      deps.operations.laneDepths().then((lanes) => operatedRegions(deps, lanes)),
       deps.audit.list({ orgId: SERVICE_CHAIN, action, limit: HISTORY_LENGTH, order: 'desc' }),
     ]);
     const names = await deps.persons.names(history.map(({ actorId }) => actorId));
@@ -89,13 +90,13 @@ export function regionRoutes(app: FastifyInstance, deps: DashboardDeps): void {
 const isLaneOf = (lane: string, code: string): boolean =>
   !lane.endsWith(':receipts') && regionOfLane(lane) === code;
 
-async function operatedRegions({ index, operations }: DashboardDeps): Promise<OperatedRegion[]> {
+/** Every region as an operator sees it; `lanes` are those of all regions. */
+export async function operatedRegions(
+  { index, operations }: DashboardDeps,
+  lanes: readonly LaneDepth[],
+): Promise<OperatedRegion[]> {
   const { health, served, regionStatuses } = operations;
-  const [overrides, notes, lanes] = await Promise.all([
-    regionStatuses.list(),
-    regionStatuses.notes(),
-    operations.laneDepths(),
-  ]);
+  const [overrides, notes] = await Promise.all([regionStatuses.list(), regionStatuses.notes()]);
   const serving = served();
   const now = { ...health(), states: new Map([...health().states, ...overrides]) };
   const sources = { index: index(), health: now, isServed: (code: string) => serving.has(code) };

@@ -71,10 +71,7 @@ function fileField(name: string, label: string, help: string): Html {
 }
 
 /** Where there is no list. */
-export const NONE = note(
-  'warn',
-  html`<p>No list was imported: every applicant goes to review.</p>`,
-);
+const NONE = note('warn', html`<p>No list was imported: every applicant goes to review.</p>`);
 
 function waiting(frame: Frame, { staged, names }: ListsParts): Html {
   return html`<section class="stack tight">

@@ -3,7 +3,7 @@ import { MINUTE_MS } from '#shared/kernel/time.ts';
 import { CONFIRMED_MS } from '#shared/persons/sessions.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { ASKED_CHARS_MAX, PASSKEY_FIELD, type Proof } from '../forms.ts';
-import { facts, field, told, type Told } from '../parts/elements.ts';
+import { facts, field, supportLink, told, type Told } from '../parts/elements.ts';
 
 const NOT_ASKED_AGAIN = `You will not be asked again for ${CONFIRMED_MS / MINUTE_MS} minutes.`;
 
@@ -241,11 +241,24 @@ export function endedPage(
 }
 
 /** Something that is not there, not allowed, or has failed. */
-export function errorPage(title: string, message: string, requestId: string): Html {
+export function errorPage({
+  title,
+  message,
+  requestId,
+  supportEmail,
+}: {
+  title: string;
+  message: string;
+  requestId: string;
+  supportEmail: string | undefined;
+}): Html {
   return html`<div class="stack">
     <h1>${title}</h1>
     <p>${message}</p>
     <p><a href="/dashboard">Go to the dashboard</a></p>
-    <p class="soft small">Request <code>${requestId}</code></p>
+    <p class="soft small">
+      Request <code>${requestId}</code>
+      ${supportEmail && supportLink(supportEmail, { subject: title, lines: [`Request ${requestId}`] })}
+    </p>
   </div>`;
 }

@@ -34,9 +34,11 @@ const registries = createRegistries(database.pool);
 const { accounts, vettings, keys, audit } = registries;
 const peer = { startedAt: 0, shards: 1, writes: 1, reads: [1], catalogue: 'ab'.repeat(32) };
 let readPeers: () => Promise<ReadonlyMap<string, Peer>> = async () => new Map();
+let writeToRedis: () => Promise<unknown> = async () => {};
 const { browser, errors, dashboard } = await openDashboardEdge(database, undefined, {
   index,
   operations: {
+    writes: () => writeToRedis(),
     peers: () => readPeers(),
     laneDepths: async () => [
       {
@@ -669,7 +671,7 @@ describe('the running service', () => {
   });
 });
 
-it('Health names the processes that run, says which builds and catalogues differ, and is shown while Redis is away [dashboard.operators]', async () => {
+it('Health is where operators begin: it names what alarms and the processes that run, and is shown while Redis is away or was demoted [dashboard.operators]', async () => {
   const health = async (): Promise<string> =>
     (await visitors.otto.get(`${SERVICE}/health`)).payload.replaceAll(/\s+/g, ' ');
   readPeers = async () => new Map();
@@ -682,19 +684,30 @@ it('Health names the processes that run, says which builds and catalogues differ
     ]);
   const same = await health();
   expect(same).toMatch(/api-a.*2222222.*abababababab<.*inference-b/);
-  expect(same).not.toMatch(/They are of|They have/);
+  expect(same).not.toMatch(/Processes are of|Processes have|was demoted/);
+  // What costs callers or evidence comes before what can wait.
+  expect(same).toMatch(
+    /eu is degraded.*Outcomes were set aside.*No process of receipts runs.*Jobs by the clock fail/,
+  );
+  expect(same).not.toContain('No process of inference runs');
+  expect((await visitors.otto.get('/dashboard')).headers['location']).toBe(`${SERVICE}/health`);
+  expect((await visitors.rita.get('/dashboard')).headers['location']).toBe(`${SERVICE}/reviews`);
   readPeers = async () =>
     new Map([
       ['api-a', { ...peer, build: current }],
       ['api-<b>', { ...peer, build: old, catalogue: 'cd'.repeat(32) }],
     ]);
   const differing = await health();
-  expect(differing).toContain('They are of 2 builds.');
-  expect(differing).toContain('They have 2 catalogues.');
+  expect(differing).toContain('Processes are of 2 builds');
+  expect(differing).toContain('Processes have 2 catalogues');
   expect(differing).not.toContain('<b>');
   errors.length = 0;
   readPeers = () => Promise.reject(new Error('Redis is away'));
-  expect(await health()).toContain('Redis does not say which processes run.');
+  writeToRedis = () => Promise.reject(new Error('its role is slave'));
+  const away = await health();
+  expect(away).toContain('Redis does not say which processes run.');
+  expect(away).toMatch(/Redis was demoted.*its role is slave/);
   expect(errors).toHaveLength(1);
   errors.length = 0;
+  writeToRedis = async () => {};
 });
