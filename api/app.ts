@@ -222,6 +222,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
           status,
           code,
           ...(owner === undefined ? {} : { orgId: owner.orgId, keyId: owner.keyId }),
+          address: proxyAddr(request, isTrusted),
           hasReceipt: false,
           isFree: true,
           ms: 0,

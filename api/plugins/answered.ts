@@ -48,6 +48,8 @@ export interface Answered {
   requestedModel?: string;
   region?: string;
   stream?: boolean;
+  /** The address of its caller: of its connection, or as trusted proxies tell it. */
+  address?: string;
   /** Each `key=value`. */
   tags?: readonly string[];
   /** As its receipt counts them, where its answer has one. */
@@ -79,6 +81,7 @@ export type AccessLine = Omit<
   | 'replayOf'
   | 'isFree'
   | 'tags'
+  | 'address'
 >;
 
 export const CLIENT_LEFT = 499;
@@ -90,6 +93,8 @@ export type OnAnswered = (answered: Answered, span: Span | null) => void;
 export function tellOfAnswers(app: FastifyInstance, tell: OnAnswered): void {
   app.addHook('onRequest', (request, reply, next) => {
     const { raw } = reply;
+    // A connection that is closed does not tell any more.
+    const { ip: address } = request;
     raw.once('close', () => {
       const { id: requestId, method, routeOptions, fault, inference } = request;
       // Public routes have none.
@@ -103,6 +108,7 @@ export function tellOfAnswers(app: FastifyInstance, tell: OnAnswered): void {
           status,
           ...(fault === null ? {} : { code: fault.code }),
           ...(credential === null ? {} : { orgId: credential.orgId, keyId: credential.keyId }),
+          address,
           ...(inference === null ? {} : known(inference, request.arrivedAt)),
           ...(fault?.calls === undefined ? {} : { calls: fault.calls }),
           hasReceipt: hasReceipt(inference, fault, status),
@@ -126,6 +132,7 @@ export function accessLineOf({
   replayOf: _replayOf,
   isFree: _isFree,
   tags: _tags,
+  address: _address,
   ...line
 }: Answered): AccessLine {
   return line;

@@ -23,6 +23,12 @@ export function callerNetwork(address: string): string {
     .join('.');
 }
 
+/** The same as people read it: an address of IPv4, or `2001:db8:1:2::/64`. */
+export function networkName(address: string): string {
+  const network = callerNetwork(address);
+  return network.includes(':') ? `${network}::/64` : network;
+}
+
 /** The eight groups of 16 bits, however the address is spelled. */
 function groupsOf(address: string): number[] {
   const [withoutZone = ''] = address.split('%');

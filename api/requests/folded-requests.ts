@@ -105,6 +105,7 @@ function joined(count: RequestRow, row: RequestRow): RequestRow {
     model: same(count.model, row.model),
     requestedModel: same(count.requestedModel, row.requestedModel),
     region: same(count.region, row.region),
+    network: same(count.network, row.network),
     streamed: same(count.streamed, row.streamed),
     tags: count.tags?.join() === row.tags?.join() ? count.tags : null,
     // Each that screening refused has a receipt of its own, and answers that were given again need not have one.

@@ -1,3 +1,4 @@
+import { networkName } from '#api/plugins/caller-network.ts';
 import type { Answered } from '#api/plugins/answered.ts';
 import { printable } from '#shared/kernel/plain-text.ts';
 import { REQUESTED_MODEL_LENGTH_MAX, type RequestRow } from '#shared/requests/row.ts';
@@ -26,6 +27,7 @@ export function rowOfAnswer(answered: Answered): RequestRow | undefined {
       ofOther === undefined ? null : printable(ofOther.slice(0, REQUESTED_MODEL_LENGTH_MAX)),
     region: answered.region ?? null,
     streamed: answered.stream ?? null,
+    network: networkOf(answered.address),
     tags: answered.tags ?? null,
     hasReceipt: answered.hasReceipt,
     replayOf: replayOf ?? null,
@@ -38,6 +40,14 @@ export function rowOfAnswer(answered: Answered): RequestRow | undefined {
     requests: 1,
     lastMs: null,
   };
+}
+
+/** What a proxy names may be anything, and what a column does not hold would take all rows of its batch along. */
+const NETWORK = /^[\da-f.:/]{2,43}$/;
+
+function networkOf(address: string | undefined): string | null {
+  const name = address === undefined ? '' : networkName(address);
+  return NETWORK.test(name) ? name : null;
 }
 
 function bounded(value: number | undefined, most: number = INTEGER_MAX): number | null {

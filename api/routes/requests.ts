@@ -53,6 +53,12 @@ export const RequestRecord = Type.Object(
     ),
     region: Nullable(Type.String({ description: 'Where it ran' })),
     stream: Nullable(Type.Boolean({ description: 'Null where no model was asked for' })),
+    network: Nullable(
+      Type.String({
+        description:
+          'Where it came from: an address of IPv4, or the /64 of one of IPv6. Null where a row stands for requests from several',
+      }),
+    ),
     tags: Type.Array(Type.String(), {
       description:
         'Each as `key=value`: members of its `metadata` that the organisation has declared. Empty where it was refused before its body was read, and where the row stands for several that had not all the same',
@@ -103,6 +109,7 @@ export const REQUEST_SHOWN: Static<typeof RequestRecord> = {
   requested_model: null,
   region: 'eu-west',
   stream: true,
+  network: '203.0.113.7',
   tags: ['team=search'],
   input_tokens: 21,
   output_tokens: 28,

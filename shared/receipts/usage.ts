@@ -73,7 +73,7 @@ export interface UsageFigures {
   quality: readonly number[];
 }
 
-interface UsageGroup extends UsageFigures {
+export interface UsageGroup extends UsageFigures {
   /** One for each grouping: `2026-11-20T14:00:00Z`, `2026-11-20`, `2026-11`, an id, a tier of data; empty where a request has none. */
   names: string[];
 }

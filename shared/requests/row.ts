@@ -19,6 +19,8 @@ export interface RequestRow {
   region: string | null;
   /** Null where no model was asked for. */
   streamed: boolean | null;
+  /** Where it came from: an address of IPv4, or the /64 of one of IPv6. Null where those that a row stands for came from several. */
+  network: string | null;
   /** Its tags, each `key=value`; null where it has none, or was refused before it was read. */
   tags: readonly string[] | null;
   /** There is a receipt of its answer, or will be. */
@@ -68,6 +70,7 @@ export function requestFacts(row: RequestRow) {
     requested_model: row.requestedModel,
     region: row.region,
     stream: row.streamed,
+    network: row.network,
     tags: [...(row.tags ?? [])],
     input_tokens: row.inputTokens,
     output_tokens: row.outputTokens,

@@ -46,6 +46,7 @@ it('a chat, a stream, a replay and a refusal are found by their ids within secon
     model: 'llama-3.1-8b',
     requested_model: null,
     region: expect.any(String),
+    network: '127.0.0.1',
     input_tokens: usage['prompt_tokens'],
     output_tokens: usage['completion_tokens'],
     requests: 1,

@@ -16,6 +16,7 @@ export function requestRow(
     requestedModel: null,
     region: 'eu-west',
     streamed: false,
+    network: '203.0.113.7',
     tags: null,
     hasReceipt: true,
     replayOf: null,

@@ -13,7 +13,7 @@ import { NOTE_LENGTH_MAX } from '../forms.ts';
 import { paceWords } from '../parts/figures.ts';
 import { act, buttonForm, type Frame, token } from '../parts/layout.ts';
 import { rotationNote } from '../rotation/page.ts';
-import { activitySections, type KeyActivity } from './activity.ts';
+import { activitySections, creatorOf, type KeyActivity } from './activity.ts';
 import {
   ACT,
   badge,
@@ -425,6 +425,7 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
     ${keyFacts(
       key,
       now,
+      ['Created by', creatorOf(parts.activity)],
       ['Successor of', predecessor && keyLink(frame, predecessor)],
       ['Succeeded by', successor === null ? undefined : keyLink(frame, successor)],
     )}

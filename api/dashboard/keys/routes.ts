@@ -108,7 +108,8 @@ async function showKey(
 
 /** Days of use that a key's page shows, today included. */
 const ACTIVITY_DAYS = 30;
-const REQUESTS_SHOWN = 10;
+/** Of its newest requests: enough to see what fails and where it is used. */
+const REQUESTS_LOOKED_AT = 100;
 /**
  * Its requests are looked for this long before its last use, and after, since that is noted late: all those of the organisation
  * in between are gone through, which over all that are kept took seconds, on the page by which a key is revoked.
@@ -125,15 +126,17 @@ async function activityOf(
   const range = { from: to - ACTIVITY_DAYS * DAY_MS, to };
   const report = await deps.usage.usage({ orgId, range, groupBy: ['day'], keyId: id });
   const { groups, total, currency } = report;
+  const byModel = await deps.usage.usage({ orgId, range, groupBy: ['model'], keyId: id });
   const used = lastUsedAt ?? deps.now();
   const requests = await deps.requests.list({
     orgId,
-    limit: REQUESTS_SHOWN,
+    limit: REQUESTS_LOOKED_AT,
     order: 'desc',
     key: id,
     from: used - LOOKED_AROUND_MS,
     to: used + LOOKED_AROUND_MS,
   });
+  const { items: births } = await deps.audit.list({ orgId, limit: 1, order: 'asc', subject: id });
   const acts = readsAudit
     ? await deps.audit.list({ orgId, limit: HISTORY_LENGTH, order: 'desc', subject: id })
     : undefined;
@@ -141,11 +144,15 @@ async function activityOf(
     keyId: id,
     isUsed: lastUsedAt !== null,
     byDay: { ...range, byDay: { groups } },
+    byModel: byModel.groups ?? [],
+    birth: births[0],
     total,
     currency,
     requests: requests.items,
     acts,
-    names: await deps.persons.names((acts?.items ?? []).map(({ actorId }) => actorId)),
+    names: await deps.persons.names(
+      [...births, ...(acts?.items ?? [])].map(({ actorId }) => actorId),
+    ),
   };
 }
 

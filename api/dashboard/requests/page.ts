@@ -41,6 +41,8 @@ export interface RequestsParts {
   page: RequestPage;
   search: RequestSearch;
   after: string | undefined;
+  /** Whether the list looks for new requests by itself. */
+  isLive: boolean;
   failures: { codes: readonly CodeCount[]; isWhole: boolean };
   /** The tags that the organisation has declared. */
   tags: readonly string[];
@@ -89,14 +91,38 @@ export function requestsPage(frame: Frame, parts: RequestsParts): Html {
         : undefined,
     })}
     ${filterForm(address, parts, isFiltered)} ${failureCounts(address, parts)}
-    ${
-      page.items.length === 0
-        ? page.isNoneAmongMany
-          ? noneAmongMany()
-          : nothing(frame, isFiltered || after !== undefined)
-        : requestTable(frame, parts)
-    }
+    ${after === undefined ? following(address, filters, parts.isLive) : undefined}
+    <div class="stack" id="list" ${parts.isLive ? html`data-live="${LIVE_S}"` : undefined}>
+      ${
+        page.items.length === 0
+          ? page.isNoneAmongMany
+            ? noneAmongMany()
+            : nothing(frame, isFiltered || after !== undefined)
+          : requestTable(frame, parts)
+      }
+    </div>
     ${pager('requests', { address, filters, after, next })}`;
+}
+
+/** Between two looks for new requests; a request is written about a second after its end. */
+const LIVE_S = 3;
+
+/** The way to a list that looks for new requests by itself, and back. It takes a script. */
+function following(
+  address: string,
+  filters: Readonly<Record<string, string>>,
+  isLive: boolean,
+): Html {
+  const asked = Object.entries(filters).filter(([, text]) => text !== '');
+  const here = `${address}?${new URLSearchParams([...asked, ...(isLive ? [] : [['live', 'yes']])]).toString()}`;
+  return html`<p class="row small" data-script>
+    ${
+      isLive
+        ? html`<span class="soft">Looks for new requests every ${LIVE_S} seconds.</span>
+            <a href="${here}">Stop</a>`
+        : html`<a href="${here}">Follow new requests</a>`
+    }
+  </p>`;
 }
 
 function filterForm(

@@ -3,11 +3,11 @@ import { errorLink } from '#api/docs/page/errors.ts';
 import { inline } from '#api/docs/page/markdown.ts';
 import { codeRow, type ErrorCode } from '#shared/kernel/error-codes.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
-import type { Limits } from '#shared/kernel/plan.ts';
+import type { Limits, Rate } from '#shared/kernel/plan.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
 import { receiptOf, replayed, type RequestRow } from '#shared/requests/row.ts';
-import { copyable, factsSection, moment, shortId, table } from '../parts/elements.ts';
-import { limitWords } from '../parts/figures.ts';
+import { copyable, factsSection, moment, shortId, supportLink, table } from '../parts/elements.ts';
+import { limitWords, paceWords } from '../parts/figures.ts';
 import type { Frame } from '../parts/layout.ts';
 import { outcome } from './page.ts';
 
@@ -17,7 +17,16 @@ export interface RequestParts {
   hasReceipt: boolean;
   /** Names of keys by id. */
   keys: ReadonlyMap<string, string>;
+  limits: LimitsThen;
+}
+
+/** The limits that a request met. */
+export interface LimitsThen {
   limits: Limits;
+  /** What its key has of its own, which never changes. */
+  ofKey: Rate | null;
+  /** When those of the organisation were changed since then; null where they are the same. */
+  changedAt: number | null;
 }
 
 /** What became of one request, or of several alike. */
@@ -29,7 +38,7 @@ export function requestPage(frame: Frame, parts: RequestParts): Html {
       <h1>Request ${shortId(row.id)}</h1>
       ${outcome(row)}
     </div>
-    ${ofSeveral(row)} ${error(base, parts)} ${asked(frame, base, parts)} ${times(row)}
+    ${ofSeveral(row)} ${error(frame, base, parts)} ${asked(frame, base, parts)} ${times(row)}
     ${receipt(base, parts)}`;
 }
 
@@ -43,7 +52,9 @@ function ofSeveral({ requests }: RequestRow): Html | undefined {
 }
 
 /** What the code means, and what a caller can do. */
-function error(base: string, { row: { code }, limits }: RequestParts): Html | undefined {
+function error(frame: Frame, base: string, parts: RequestParts): Html | undefined {
+  const { row, limits: then } = parts;
+  const { code } = row;
   if (code === null) return undefined;
   const { when, advice, type } = codeRow(code as ErrorCode);
   const isLimit = type === 'rate_limit_error' && code !== 'budget_exceeded';
@@ -64,8 +75,21 @@ function error(base: string, { row: { code }, limits }: RequestParts): Html | un
       }
       ${
         isLimit
-          ? html`<dt>Limits now</dt>
-              <dd>${limitWords(limits)}</dd>`
+          ? html`<dt>${then.changedAt === null ? 'Limits at that moment' : 'Limits now'}</dt>
+              <dd>
+                ${limitWords(then.limits)}
+                ${then.changedAt === null ? undefined : html`<span class="soft">set after this request, ${moment(then.changedAt, frame.now)}</span>`}
+                ${then.ofKey === null ? undefined : html`<br />Its key alone: ${paceWords(then.ofKey)}`}
+              </dd>`
+          : undefined
+      }
+      ${
+        type === 'policy_error'
+          ? html`<dt>Support</dt>
+              <dd>
+                ${supportLink(frame.supportEmail, { subject: `Request ${row.id}: ${code}`, lines: [frame.address, `Request ${row.id}`] })},
+                ${frame.supportEmail}
+              </dd>`
           : undefined
       }
     </dl>
@@ -93,6 +117,7 @@ function asked(frame: Frame, base: string, { row, keys }: RequestParts): Html {
     ['Region', row.region === null ? undefined : html`<code>${row.region}</code>`],
     ['Stream', row.streamed === null ? undefined : row.streamed ? 'yes' : 'no'],
     ['Key', html`<a href="${base}/keys/${row.keyId}">${keys.get(row.keyId) ?? row.keyId}</a>`],
+    ['From', row.network === null ? undefined : html`<code>${row.network}</code>`],
     [
       'Tags',
       row.tags === null ? undefined : html`${row.tags.map((tag) => html`<code>${tag}</code> `)}`,
@@ -100,6 +125,7 @@ function asked(frame: Frame, base: string, { row, keys }: RequestParts): Html {
     ['Tokens in', row.inputTokens === null ? undefined : count(row.inputTokens)],
     ['Tokens out', row.outputTokens === null ? undefined : count(row.outputTokens)],
     ['Calls upstream', row.upstreamCalls === null ? undefined : count(row.upstreamCalls)],
+    ['Screening', screened(row)],
     [
       'Replay of',
       replayOf === null
@@ -113,6 +139,13 @@ function asked(frame: Frame, base: string, { row, keys }: RequestParts): Html {
     ['Request', copyable('request-id', row.id)],
   ];
   return factsSection('What was asked', rows);
+}
+
+/** What screening said of it, as far as its row tells: what ran was let through. */
+function screened({ code, hasReceipt, replayOf }: RequestRow): string | undefined {
+  if (code === 'dual_use_screen_block' || code === 'acceptable_use_violation')
+    return hasReceipt ? 'blocked it; its receipt names the rule' : 'blocked it';
+  return hasReceipt && replayOf === null ? 'let it through' : undefined;
 }
 
 /** A stretch of a request's time. */

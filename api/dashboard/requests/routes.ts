@@ -1,17 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { limitsOf } from '#shared/accounts/account.ts';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
-import { isId } from '#shared/kernel/ids.ts';
+import { isId, timeOfId } from '#shared/kernel/ids.ts';
 import { TAG_LENGTH_MAX } from '#shared/kernel/tags.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
-import { receiptOf, statusFilterOf } from '#shared/requests/row.ts';
+import { receiptOf, type RequestRow, statusFilterOf } from '#shared/requests/row.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, askedForDay } from '../forms.ts';
 import { seeOther, sendFramed, SESSION } from '../guard.ts';
 import { keyNames } from '../keys/names.ts';
 import { notFound } from '../page-error.ts';
 import { type RequestSearch, requestsPage } from './page.ts';
-import { requestPage } from './request.ts';
+import { type LimitsThen, requestPage } from './request.ts';
 
 const PAGE_LENGTH = 25;
 /** Addresses of receipts may be long. */
@@ -53,7 +53,9 @@ export function requestPageRoutes(app: FastifyInstance, deps: DashboardDeps): vo
     const failures = await deps.requests.failures(orgId, span);
     const keys = await keyNames(deps, orgId);
     const { tags } = await deps.accounts.get(orgId);
-    const parts = { page, search, after, failures, tags, keys, notFound: find !== '' };
+    const isLive = after === undefined && askedFor(request, 'live') === 'yes';
+    const listed = { page, failures, search, after, isLive, tags, keys };
+    const parts = { ...listed, notFound: find !== '' };
     return sendFramed(deps, [request, reply], {
       title: 'Requests',
       section: 'requests',
@@ -73,7 +75,7 @@ export function requestPageRoutes(app: FastifyInstance, deps: DashboardDeps): vo
         row,
         hasReceipt: receipt !== null && (await deps.ledger.receipt(orgId, receipt)) !== null,
         keys: await keyNames(deps, orgId),
-        limits: limitsOf(await deps.accounts.get(orgId)),
+        limits: await limitsAt(deps, row),
       };
       return sendFramed(deps, [request, reply], {
         title: `Request ${id}`,
@@ -82,6 +84,26 @@ export function requestPageRoutes(app: FastifyInstance, deps: DashboardDeps): vo
       });
     },
   );
+}
+
+/** What the organisation and the key may use, and when that was changed last since the request. */
+async function limitsAt(
+  { accounts, audit, keys }: DashboardDeps,
+  { orgId, id, keyId }: RequestRow,
+): Promise<LimitsThen> {
+  const changes = [];
+  for (const action of ['account.limits_set', 'account.plan_set'] as const) {
+    const { items } = await audit.list({ orgId, action, limit: 1, order: 'desc' });
+    changes.push(...items.map(({ at }) => at));
+  }
+  const last = Math.max(0, ...changes);
+  // The record of a key that was revoked is deleted one day.
+  const key = await keys.get(orgId, keyId).catch(() => null);
+  return {
+    limits: limitsOf(await accounts.get(orgId)),
+    ofKey: key?.limit ?? null,
+    changedAt: last > timeOfId(id) ? last : null,
+  };
 }
 
 /** What the list is asked for; a filter that was changed by hand to what it cannot be asks for nothing. */

@@ -10,7 +10,14 @@ const look = async () => {
         const now = page.querySelector(`#${part.id}[data-live]`);
         // It has ended: the whole page says what comes next.
         if (now === null) return location.reload();
+        // A reader who marks something in it, to copy it, finishes that.
+        const { anchorNode, isCollapsed } = getSelection();
+        if (!isCollapsed && part.contains(anchorNode)) continue;
+        const focused = part.contains(document.activeElement) && document.activeElement.href;
+        const scrolled = part.querySelector('.table')?.scrollLeft ?? 0;
         part.replaceWith(document.adoptNode(now));
+        if (scrolled > 0) now.querySelector('.table')?.scrollTo(scrolled, 0);
+        if (focused) [...now.querySelectorAll('a')].find(({ href }) => href === focused)?.focus();
       }
     }
   }

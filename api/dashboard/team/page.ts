@@ -1,6 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import { INVITES_LATER, mayInvite } from '#shared/persons/inviting.ts';
-import { callerNetwork } from '#api/plugins/caller-network.ts';
+import { networkName } from '#api/plugins/caller-network.ts';
 import type { MemberWithFactors } from '#shared/persons/postgres/persons.ts';
 import { type Invitation, type MemberSession } from '#shared/persons/postgres/team.ts';
 import {
@@ -73,7 +73,7 @@ export function teamPage(frame: Frame, parts: TeamParts): Html {
       manages
         ? html`<p>
             <a href="/dashboard/${frame.membership!.orgId}/single-sign-on">Single sign-on</a>:
-            members come in by your own issuer.
+            members come in by your own issuer. SCIM is not offered yet.
           </p>`
         : undefined
     }
@@ -195,12 +195,8 @@ type Signed = MemberSession['session'];
 const browserOf = ({ userAgent }: Signed): string =>
   userAgent === null ? 'unknown browser' : browserName(userAgent);
 
-/** An address of IPv4, or the /64 of one of IPv6, by which callers are told apart. */
-function networkOf({ address }: Signed): string {
-  if (address === null) return 'unknown network';
-  const network = callerNetwork(address);
-  return network.includes(':') ? `${network}::/64` : network;
-}
+const networkOf = ({ address }: Signed): string =>
+  address === null ? 'unknown network' : networkName(address);
 
 /** A session as the e-mail to its person names it. */
 export const sessionName = (session: Signed): string =>

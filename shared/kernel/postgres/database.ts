@@ -528,6 +528,7 @@ interface RequestTable {
   requests: Defaulted<number>;
   last_ms: number | null;
   tags: string[] | null;
+  network: string | null;
 }
 
 interface RestatementTable {

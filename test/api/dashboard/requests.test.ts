@@ -15,6 +15,7 @@ let list = '';
 let answered = requestRow({ orgId: '' });
 let refused = answered;
 let failed = answered;
+let blocked = answered;
 
 beforeAll(async () => {
   const { id: orgId } = await activeAccount(registries);
@@ -38,10 +39,17 @@ beforeAll(async () => {
     code: 'upstream_error',
     totalMs: 8_100,
   });
+  blocked = refusedRow({
+    ...of,
+    at: now - DAY_MS - 100,
+    status: 403,
+    code: 'acceptable_use_violation',
+    hasReceipt: true,
+  });
   const older = Array.from({ length: 30 }, (_, i) =>
     requestRow({ ...of, at: now - DAY_MS - i, model: 'mistral-7b' }),
   );
-  await writeRequests(database.pool, [answered, refused, failed, ...older]);
+  await writeRequests(database.pool, [answered, refused, failed, blocked, ...older]);
   for (const [i, [name, org]] of [
     ['auditor', orgId] as const,
     ['stranger', (await activeAccount(registries)).id] as const,
@@ -68,9 +76,9 @@ describe('requests [dashboard.requests]', () => {
     expect(shown(first)).toHaveLength(25);
     expect(first).toMatch(/requests_per_second_exceeded<\/code><\/a>\s*381 requests/);
     const [, next] = /href="([^"]+)">Older requests/.exec(first)!;
-    expect(shown(await read(next!.replaceAll('&#38;', '&')))).toHaveLength(8);
+    expect(shown(await read(next!.replaceAll('&#38;', '&')))).toHaveLength(9);
     const found: [string, string[]][] = [
-      ['status=failed', [failed.id, refused.id]],
+      ['status=failed', [failed.id, refused.id, blocked.id]],
       ['status=5xx', [failed.id]],
       ['code=upstream_error', [failed.id]],
       ['slow=5000', [failed.id]],
@@ -107,8 +115,31 @@ describe('requests [dashboard.requests]', () => {
     expect(error).toContain('Send it again with exponential backoff');
     expect(error).toContain('got no answer');
     const limited = await read(`${list}/${refused.id}`);
-    expect(limited).toMatch(/Limits now<\/dt>\s*<dd>\s*\d+ requests a second/);
+    expect(limited).toMatch(/Limits at that moment<\/dt>\s*<dd>\s*\d+ requests a second/);
     expect(limited).toContain('381 requests');
+    expect(limited).toMatch(/From<\/dt>\s*<dd><code>203\.0\.113\.7</);
+    expect(page).toMatch(/Screening<\/dt>\s*<dd>let it through/);
+    // What has changed since is not said to have been so.
+    await registries.accounts.setPlan(answered.orgId, 'audit', OPERATOR);
+    expect(await read(`${list}/${refused.id}`)).toMatch(
+      /Limits now<\/dt>[^]*set after this request/,
+    );
+  });
+
+  it('the page of one that screening blocked says so, and begins an e-mail to support with its id', async () => {
+    const page = await read(`${list}/${blocked.id}`);
+    expect(page).toMatch(/Screening<\/dt>\s*<dd>blocked it; its receipt names the rule/);
+    const [, mail] = /href="(mailto:[^"]+)">Write to support<\/a>,/.exec(page)!;
+    expect(decodeURIComponent(mail!)).toContain(`/requests/${blocked.id}`);
+    expect(decodeURIComponent(mail!)).toContain('acceptable_use_violation');
+  });
+
+  it('the list looks for new requests by itself where that is asked for, on its first page', async () => {
+    expect(await read(list)).not.toContain('data-live');
+    const followed = await read(`${list}?live=yes&status=failed`);
+    expect(followed).toMatch(/id="list" data-live="3"/);
+    expect(followed).toMatch(/href="[^"]*status=failed">Stop/);
+    expect(await read(`${list}?live=yes&after=${failed.id}`)).not.toContain('data-live');
   });
 
   it('another organisation’s are as ones that do not exist', async () => {

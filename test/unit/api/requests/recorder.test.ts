@@ -67,6 +67,14 @@ describe('a row from an answer [requests.record]', () => {
       replayOf: 'req_other',
       streamed: null,
     });
+    // A proxy that is trusted may pass on what its caller made up.
+    for (const [address, network] of [
+      ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+      ['203.0.113.7:4711', '203.0.113.7'],
+      ['unknown', null],
+      [`a${'1'.repeat(200)}`, null],
+    ] as const)
+      expect(rowOfAnswer(answered({ address }))).toMatchObject({ network });
     expect(row!.requestedModel).toMatch(/^a b x+$/);
     expect(row!.requestedModel!.length).toBeLessThanOrEqual(128);
     expect(row!.code).toHaveLength(128);
