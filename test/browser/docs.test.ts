@@ -79,6 +79,18 @@ describe('the search of the documentation', () => {
     await field.press('Escape');
     expect(await field.getAttribute('aria-expanded')).toBe('false');
     await page.goto('/docs');
+    // The table of errors shows those that fit what is typed; a link to another shows all again.
+    const codes = page.locator('.error-entry:visible');
+    const all = await codes.count();
+    await page.getByLabel('Only those with').fill('429 budget');
+    await page.getByText(`of ${all} codes`).waitFor();
+    expect(await codes.locator('th').allTextContents()).toEqual(
+      expect.arrayContaining([expect.stringContaining('budget_exceeded')]),
+    );
+    expect(await codes.count()).toBeLessThan(5);
+    await page.evaluate(`location.hash = '#error-invalid-api-key'`);
+    await page.locator('#error-invalid-api-key').waitFor();
+    expect(await codes.count()).toBe(all);
   });
 });
 

@@ -1,5 +1,6 @@
 import { codeRow, CODES, type CodeRow, type DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { fillIn } from '#shared/kernel/errors.ts';
+import { table } from '#api/dashboard/parts/elements.ts';
 import { html, type Html } from '#api/html.ts';
 import { inline } from './markdown.ts';
 
@@ -47,18 +48,36 @@ export function errorLink(code: string, page = ''): Html {
 /** Each type with its codes: when it happens, what to do, and whether it helps to ask again. */
 export function errorReference(): Html {
   const byType = Map.groupBy(ERRORS, ({ type }) => type);
-  return html`<section class="stack" aria-labelledby="error-reference">
+  return html`<section class="stack" aria-labelledby="error-reference" data-errors>
     <h2 id="error-reference">Error reference</h2>
     <p class="prose">
       Made from the table that the service answers from. Match on <code>code</code>: codes are
       stable, messages may change.
     </p>
+    <div class="row end" data-script>
+      <div class="field grow">
+        <label for="errors-filter">Only those with</label>
+        <input
+          id="errors-filter"
+          type="search"
+          autocomplete="off"
+          spellcheck="false"
+          placeholder="a code, a status or a word"
+        />
+      </div>
+      <p class="soft" role="status" data-errors-shown>${ERRORS.length} codes</p>
+    </div>
     ${[...byType].map(
       ([type, entries]) =>
         html`<section class="stack tight errors">
           <h3 id="type-${type.replaceAll('_', '-')}"><code>${type}</code></h3>
           <p class="soft">${TYPES[type]}</p>
-          <dl>${entries.map((entry) => described(entry))}</dl>
+          ${table(
+            `Errors of the type ${type}`,
+            ['Code', 'Status', 'A retry', 'When, and what to do'],
+            entries.map((entry) => described(entry)),
+            'stacked',
+          )}
         </section>`,
     )}
   </section>`;
@@ -67,34 +86,34 @@ export function errorReference(): Html {
 function described(entry: ErrorEntry): Html {
   const { code, anchor, status, when, advice, message, sample = {}, example, param } = entry;
   const said = example ?? (message === undefined ? undefined : fillIn(message, sample));
-  return html`<div class="error-entry" id="${anchor}">
-    <dt>
-      <a href="#${anchor}"><code>${code}</code></a> <span class="status">${status}</span>
-      ${retryOf(entry)}
-    </dt>
-    <dd>${inline(when)}</dd>
-    <dd><strong>What to do:</strong> ${inline(advice)}</dd>
-    ${
-      said === undefined
-        ? undefined
-        : html`<dd class="soft small">
-            “${inline(said)}”${param === undefined ? undefined : html` · <span class="param"><code>param</code> ${param}</span>`}
-          </dd>`
-    }
-  </div>`;
+  return html`<tr class="error-entry" id="${anchor}">
+    <th scope="row" class="wrap">
+      <a href="#${anchor}"><code>${code}</code></a>
+    </th>
+    <td data-head="Status"><span class="status">${status}</span></td>
+    <td class="small" data-head="A retry">${retryOf(entry)}</td>
+    <td class="wrap">
+      <p>${inline(when)}</p>
+      <p><strong>What to do:</strong> ${inline(advice)}</p>
+      ${
+        said === undefined
+          ? undefined
+          : html`<p class="soft small">
+              “${inline(said)}”${param === undefined ? undefined : html` · <span class="param"><code>param</code> ${param}</span>`}
+            </p>`
+      }
+    </td>
+  </tr>`;
 }
 
 function retryOf({ retry, retryAfterMs }: CodeRow): Html {
-  if (!retry && retryAfterMs === undefined)
-    return html`<span class="soft small">a retry does not help</span>`;
+  if (!retry && retryAfterMs === undefined) return html`<span class="soft">does not help</span>`;
   if (!retry)
-    return html`<span class="soft small"
-      >ask again after the time in <code>retry-after</code>; libraries are told not to do so by
+    return html`<span class="soft"
+      >after the time in <code>retry-after</code>; libraries are told not to do so by
       themselves</span
     >`;
-  const after =
-    retryAfterMs === undefined
-      ? 'a retry may help, with backoff'
-      : html`a retry may help, after the time in <code>retry-after</code>`;
-  return html`<span class="small">${after}</span>`;
+  return retryAfterMs === undefined
+    ? html`may help, with backoff`
+    : html`may help, after the time in <code>retry-after</code>`;
 }

@@ -51,6 +51,14 @@ export function operationSection(
           ${codeBlock(code, language)}
         </details>`,
     )}
+    ${
+      parameters.some(({ name }) => name === 'Idempotency-Key')
+        ? html`<p class="soft small">
+            With SDKs, trying a 429 again, a stream and its receipt:
+            <a href="/docs/guides/first-call">from a key to a verified receipt</a>.
+          </p>`
+        : ''
+    }
     ${tryIt(method, path, operation)}
     <h4>Answers</h4>
     ${Object.entries(operation.responses)

@@ -159,3 +159,31 @@ document.addEventListener('keydown', (event) => {
   event.preventDefault();
   field.focus();
 });
+
+// The error reference shows the rows in which each word that is typed stands.
+const errors = document.querySelector('[data-errors]');
+if (errors !== null) {
+  const filter = errors.querySelector('#errors-filter');
+  const rows = [...errors.querySelectorAll('.error-entry')];
+  const shown = errors.querySelector('[data-errors-shown]');
+  const show = () => {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const row of rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word));
+    }
+    for (const section of errors.querySelectorAll('.errors'))
+      section.hidden = section.querySelector('.error-entry:not([hidden])') === null;
+    const left = rows.filter((row) => !row.hidden).length;
+    shown.textContent = left === rows.length ? `${left} codes` : `${left} of ${rows.length} codes`;
+  };
+  filter.addEventListener('input', show);
+  // What a link leads to is shown also where it does not fit what was typed.
+  addEventListener('hashchange', () => {
+    const target = document.getElementById(location.hash.slice(1));
+    if (target === null || target.closest('[hidden]') === null) return;
+    filter.value = '';
+    show();
+    target.scrollIntoView();
+  });
+}

@@ -47,7 +47,7 @@ describe('the page at /docs', () => {
     const paths = new Set(api.operations.map(({ method, path }) => `${method} ${path}`));
     for (const [code, { status, advice }] of Object.entries(CODES)) {
       const id = `id="error-${code.replaceAll('_', '-')}"`;
-      const entry = text.slice(text.indexOf(id)).split('</div>')[0]!;
+      const entry = text.slice(text.indexOf(id)).split('</tr>')[0]!;
       expect(entry, code).toContain(`<span class="status">${status}</span>`);
       expect(entry, code).toMatch(/retry[^]*<strong>What to do:<\/strong> \S+/);
       for (const [, method, path] of advice.matchAll(/`(GET|POST) (\/[^`]*)`/g)) {
