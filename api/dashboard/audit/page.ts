@@ -7,6 +7,7 @@ import {
 } from '#shared/accounts/audit/entry.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import type { Frame } from '../parts/layout.ts';
+import { dateTime } from '#shared/kernel/time.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
 import type { SignedHead } from '../parts/signed-head.ts';
 import {
@@ -18,6 +19,7 @@ import {
   moment,
   pager,
   shortId,
+  shortMoment,
   table,
 } from '../parts/elements.ts';
 
@@ -57,7 +59,7 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
         parts.head === undefined
           ? undefined
           : html`<div class="acts">
-              <a class="button" href="/verify#${address}">Verify</a>
+              <a class="button" href="/verify#${address}">Verify in this browser</a>
               <a class="button" href="${address}.json" download>Download log</a>
             </div>`
       }
@@ -71,6 +73,7 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
       ${asked.size === 0 ? undefined : html`<a href="${address}">Show all</a>`}
       <a class="button" href="${address}.csv?${asked.toString()}" download>Download CSV</a>
     </form>
+    ${seen(frame, parts)}
     ${
       page.items.length === 0
         ? empty(
@@ -84,7 +87,7 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
             page.items.map(
               (entry) =>
                 html`<tr>
-                  <td class="nowrap">${moment(entry.at, frame.now)}</td>
+                  <td>${shortMoment(entry.at, frame.now)}</td>
                   <td class="clip name" title="${entry.actorKind} ${entry.actorId}">
                     <a href="${address}?${new URLSearchParams({ actor: entry.actorId }).toString()}"
                       >${names.get(entry.actorId) ?? `${entry.actorKind} ${entry.actorId}`}</a
@@ -93,13 +96,41 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
                   <td class="nowrap"><code>${entry.action}</code></td>
                   ${whatOf(frame, entry)}
                   <td class="clip name" title="${reasonWords(entry)}">${reasonWords(entry)}</td>
-                  <td class="nowrap soft">${entry.address ?? ''}</td>
+                  <td class="clip short soft" title="${entry.address ?? ''}">
+                    ${entry.address ?? ''}
+                  </td>
                 </tr>`,
             ),
             'stacked',
           )
     }
     ${pager('acts', { address, filters: { ...filters }, after, next })}`;
+}
+
+/** What the page shows, in words: a printed one has no filters. */
+function seen({ now, membership }: Frame, { page, filters, after, names, head }: AuditParts): Html {
+  const { action, from, to, actor, subject } = filters;
+  const days =
+    from === '' && to === ''
+      ? ''
+      : ` from ${from || 'the first'} to ${to || 'the newest'}, both days included`;
+  const asked = [
+    action === '' ? 'Acts of every kind' : action,
+    actor === '' ? '' : ` by ${names.get(actor) ?? actor}`,
+    subject === '' ? '' : ` on ${subject}`,
+    days,
+  ].join('');
+  const last = page.items.at(-1);
+  const part =
+    after === undefined && !page.hasMore
+      ? `all ${count(page.items.length)} of them`
+      : `${count(page.items.length)} of them, ${after === undefined ? 'the newest' : 'further ones'}`;
+  return html`<p class="soft small">
+    ${asked}:
+    ${part}${last === undefined ? '' : `, entries ${count(last.sequence)} to ${count(page.items[0]!.sequence)} of the log of ${membership!.orgName}`}.
+    Seen
+    ${dateTime(now)}${head === undefined ? '' : `, when the signed head had ${counted(head.size, 'act')}`}.
+  </p>`;
 }
 
 /** The members, and who was asked for otherwise: a key, an operator, or a member who has left. */

@@ -71,7 +71,10 @@ export function auditRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const whenEmpty = async () => demandKnown(deps, asked, await deps.persons.members(orgId));
     const lines = csvOf((ids) => deps.persons.names(ids), whenEmpty);
     const content = await files.text(reply.raw, { rowsMax: CSV_ENTRIES_MAX, asked }, lines);
-    return sendFile(reply, { name: 'audit-log.csv', type: CSV_TYPE, content });
+    const { from, to } = askedFilters(request);
+    // The file tells by its name which days it was asked for.
+    const name = ['audit-log', from && `from-${from}`, to && `to-${to}`].filter(Boolean).join('-');
+    return sendFile(reply, { name: `${name}.csv`, type: CSV_TYPE, content });
   });
 }
 

@@ -6,6 +6,7 @@ import type { ExportRecord } from '#shared/packs/export-record.ts';
 import { packName } from '#shared/packs/layout.ts';
 import { may } from '#shared/persons/roles.ts';
 import { sizeWords } from '../parts/figures.ts';
+import { calendarPeriods, type Days } from '../usage/periods.ts';
 import { type Frame, token } from '../parts/layout.ts';
 import {
   badge,
@@ -79,6 +80,9 @@ function form(frame: Frame, { from, to, problem, keptDays }: ExportsParts): Html
       ${token(frame)} ${dayFields({ from, to })}
       <button class="primary" type="submit">Make pack</button>
     </form>
+    <p class="row small" role="group" aria-label="Usual periods">
+      ${calendarPeriods(frame.now).map(([name, days]) => html`<a href="${base(frame)}?${periodQuery(days)}">${name}</a>`)}
+    </p>
     <p class="help">
       The days on which receipts entered the ledger. Leave both empty for everything. A pack ends at
       the newest signed checkpoint; later receipts are not in it. It is kept for
@@ -126,6 +130,21 @@ function periodOf({ period, firstIndex, lastIndex }: ExportRecord): string {
   const to =
     period.to === undefined ? 'the newest' : day(period.to - (period.to % DAY_MS === 0 ? 1 : 0));
   return `${from} to ${to}${period.to === undefined ? '' : ', included'}`;
+}
+
+const periodQuery = ({ from, to }: Days): string =>
+  new URLSearchParams({ from: dayText(from), to: dayText(to - DAY_MS) }).toString();
+
+const dayText = (at: number): string => new Date(at).toISOString().slice(0, 10);
+
+/** The way to what was used in the period of a pack, where that is of whole days. */
+function usageLink({ membership }: Frame, { orgId, period }: ExportRecord): Html | undefined {
+  const { from, to } = period ?? {};
+  if (from === undefined || to === undefined || !isOfDays({ from, to })) return undefined;
+  if (membership!.orgState === 'closed') return undefined;
+  return html`<a href="/dashboard/${orgId}/usage?${periodQuery({ from, to })}"
+    >Usage of these days</a
+  >`;
 }
 
 const entriesOf = (first: number, last: number): string =>
@@ -189,7 +208,7 @@ export function exportPage(frame: Frame, record: ExportRecord): Html {
             )
       }
       ${facts([
-        ['Period', periodOf(record)],
+        ['Period', html`${periodOf(record)} ${usageLink(frame, record)}`],
         ['Receipts', html`${count(total)}, ${entriesOf(firstIndex, lastIndex)} of the ledger`],
         ['Leads to', html`the checkpoint of ${counted(record.checkpointSize, 'entry', 'entries')}`],
         ['Asked for', moment(record.createdAt, frame.now)],
@@ -272,6 +291,6 @@ function isOfDays({ from = 0, to = 0 }: NonNullable<ExportRecord['period']>): bo
 
 /** A day of a period, as the form of a new pack has it. */
 function hiddenDay(name: string, at: number | undefined): Html {
-  const text = at === undefined ? '' : new Date(at).toISOString().slice(0, 10);
+  const text = at === undefined ? '' : dayText(at);
   return html`<input type="hidden" name="${name}" value="${text}" />`;
 }

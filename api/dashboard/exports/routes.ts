@@ -5,7 +5,7 @@ import { planCovers } from '#shared/kernel/plan.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { askedAfter, askedForDay, doneOf } from '../forms.ts';
+import { askedAfter, askedFor, askedForDay, doneOf } from '../forms.ts';
 import {
   actorOf,
   demandRight,
@@ -28,7 +28,9 @@ type OfExport = { Params: { org: string; id: string } };
 export function exportPageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   const { exports, store, start, onStoreError } = deps.exports;
   app.get('/exports', SESSION, (request, reply) => {
-    const asked = { from: monthStart(deps.now()), to: '' };
+    const [from, to] = [askedFor(request, 'from'), askedFor(request, 'to')];
+    const isAsked = askedForDay(from) !== undefined && askedForDay(to) !== undefined;
+    const asked = isAsked ? { from, to } : { from: monthStart(deps.now()), to: '' };
     return list(deps, [request, reply], { ...asked, ...doneOf(request, DONE) });
   });
   app.post('/exports', SESSION, async (request, reply) => {

@@ -31,7 +31,7 @@ export function ledgerPage(frame: Frame, parts: LedgerParts): Html {
         checkpoint === undefined
           ? undefined
           : html`<div class="acts">
-              <a class="button" href="/verify#${address}/checkpoint.txt">Verify</a>
+              <a class="button" href="/verify#${address}/checkpoint.txt">Verify in this browser</a>
               <a class="button" href="${address}/checkpoint.txt" download>Download checkpoint</a>
             </div>`
       }

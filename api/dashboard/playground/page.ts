@@ -311,7 +311,7 @@ function outcome(
     )}
     <p class="row">
       <a class="button" href="${base}/receipts/${receiptIdOf(requestId)}">Its receipt</a>
-      <a class="button" href="/verify#${receiptIdOf(requestId)}">Verify it</a>
+      <a class="button" href="/verify#${receiptIdOf(requestId)}">Verify in this browser</a>
     </p>
   </section>`;
 }

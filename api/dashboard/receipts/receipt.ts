@@ -60,7 +60,7 @@ export function receiptPage(frame: Frame, parts: ReceiptParts): Html {
           : badge('plain', `ledger #${count(entry.index)}`)
       }
       <div class="acts">
-        <a class="button" href="/verify#${id}">Verify</a>
+        <a class="button" href="/verify#${id}">Verify in this browser</a>
         <a class="button" href="${address}/${id}/receipt.json" download>Download</a>
       </div>
     </div>
@@ -102,7 +102,9 @@ const QUANTITIES = Object.keys(QUANTITY_TITLES) as QuantityName[];
 
 function figures({ measurement }: ReceiptDocument): Html | undefined {
   if (measurement === undefined) return undefined;
-  const { result, dataQuality, software } = measurement;
+  const { result, dataQuality, software, qualifiedAssociation } = measurement;
+  const { pathname } = new URL(qualifiedAssociation.hadPlan);
+  const methodology = pathname.split('/').slice(-2).join(' ');
   return html`<section class="stack tight">
     <h2 class="hidden-words">Figures</h2>
     ${estimateCards(
@@ -112,7 +114,9 @@ function figures({ measurement }: ReceiptDocument): Html | undefined {
     )}
     <p class="soft small">
       Brackets are 5–95 % intervals. Quality of the data ${dataQuality}:
-      ${QUALITY_WORDS[dataQuality]}. Computed by ${software}.
+      ${QUALITY_WORDS[dataQuality]}. Computed by ${software} by the methodology
+      <a href="${pathname}">${methodology}</a>, with its formulas and factors;
+      <a href="/docs/guides/methodology">how to read it</a>.
     </p>
   </section>`;
 }

@@ -394,7 +394,11 @@ const decoded = (text) => {
 
 /** Pages of this site lead here filled in: by an address behind the #, or by an answer that the console has left. */
 const asked = decoded(location.hash.slice(1));
-if (asked !== '') form.asked.value = asked;
+if (asked !== '') {
+  form.asked.value = asked;
+  // What is left to do is below what fills a screen.
+  form.querySelector('[type=submit]').focus();
+}
 const fileWith = (text, name) => {
   const transfer = new DataTransfer();
   transfer.items.add(new File([text], name));

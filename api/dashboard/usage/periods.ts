@@ -11,12 +11,25 @@ const monthOf = (at: number, more = 0): number => {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + more);
 };
 
+const tomorrow = (now: number): number => Math.floor(now / DAY_MS) * DAY_MS + DAY_MS;
+
+/** Months and quarters of the calendar, as books are kept and evidence is asked for; they end with today at the latest. */
+export function calendarPeriods(now: number): readonly (readonly [string, Days])[] {
+  const intoQuarter = new Date(now).getUTCMonth() % 3;
+  const quarter = monthOf(now, -intoQuarter);
+  return [
+    ['This month', { from: monthOf(now), to: tomorrow(now) }],
+    ['Last month', { from: monthOf(now, -1), to: monthOf(now) }],
+    ['This quarter', { from: quarter, to: tomorrow(now) }],
+    ['Last quarter', { from: monthOf(quarter, -3), to: quarter }],
+  ];
+}
+
 /** The periods that a finance person, or an engineer, asks for most, which end with today at the latest. */
 export function usualPeriods(now: number): readonly (readonly [string, Days])[] {
-  const to = Math.floor(now / DAY_MS) * DAY_MS + DAY_MS;
+  const to = tomorrow(now);
   return [
-    ['This month', { from: monthOf(now), to }],
-    ['Last month', { from: monthOf(now, -1), to: monthOf(now) }],
+    ...calendarPeriods(now),
     ...[7, 30, 90].map((days) => [`Last ${days} days`, { from: to - days * DAY_MS, to }] as const),
   ];
 }

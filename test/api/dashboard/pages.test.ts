@@ -7,7 +7,7 @@ import { USAGE_ROWS_MAX } from '#shared/receipts/usage.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { newPerson, openDashboardEdge, type TestBrowser } from '#test/support/dashboard.ts';
-import { requestRow } from '#test/support/requests.ts';
+import { refusedRow, requestRow } from '#test/support/requests.ts';
 import { writeRequests } from '#shared/requests/postgres/requests.ts';
 
 const database = await createTestDatabase();
@@ -111,7 +111,11 @@ describe('keys', () => {
       burst: 8,
     });
     const other = await newKey();
-    const asked = [id, other].map((keyId) => requestRow({ orgId, keyId }));
+    const asked = [
+      requestRow({ orgId, keyId: id, network: '2001:db8:1:2::/64' }),
+      requestRow({ orgId, keyId: other, network: '198.51.100.9' }),
+      refusedRow({ orgId, keyId: id, requests: 7 }),
+    ];
     await writeRequests(database.pool, asked);
     const address = `${keys}/${id}`;
     const renamed = await visitors.owner.send(address, `${address}/rename`, {
@@ -119,7 +123,12 @@ describe('keys', () => {
     });
     expect(renamed.headers.location).toBe(`${address}?done=renamed`);
     const { payload } = await visitors.owner.get(address);
-    expect(asked.map((row) => payload.includes(row.id))).toEqual([true, false]);
+    expect(asked.map((row) => payload.includes(row.id))).toEqual([true, false, true]);
+    expect(payload).toMatch(/Created by<\/dt>\s*<dd>&#60;b&#62;Olivia/);
+    // Of its newest: from where, and how they failed.
+    expect(payload).toMatch(/2001:db8:1:2::\/64<\/code>\s*<span class="soft">1</);
+    expect(payload).toMatch(/requests_per_second_exceeded<\/code><\/a\s*>\s*<span class="soft">7</);
+    expect(payload).not.toContain('198.51.100.9');
     expect(payload).toContain('<h1>Monthly</h1>');
     expect(payload).toMatch(/key\.renamed[^]*key\.issued/);
     expect(payload).toContain('No request with this key has a receipt');
@@ -444,6 +453,10 @@ describe('the audit log and the team', () => {
     const log = `/dashboard/${orgId}/audit-log`;
     const { payload } = await visitors.auditor.get(`${log}?action=key.revoked`);
     expect(payload).toContain('leaked: in a log');
+    // What was asked for is said in words: a printed page has no filters.
+    expect(payload).toMatch(
+      /key\.revoked:\s+(all \d+|\d+) of them[^.]*entries \d+ to \d+ of the log/,
+    );
     expect(payload).toContain('&#60;b&#62;Olivia&#60;/b&#62;');
     expect(payload).not.toContain('key.issued</code></td>');
     expect((await visitors.member.get(log)).statusCode).toBe(403);
@@ -533,7 +546,7 @@ describe('every page', () => {
     }
   });
 
-  it('pages carry no script or style of their own, allow none, and are kept by no cache [dashboard.escaped]', async () => {
+  it('pages carry no script or style of their own, allow none, are kept by no cache, and come by TLS from then on [dashboard.escaped]', async () => {
     const keys = `/dashboard/${otherOrgId}/keys`;
     for (const address of [
       keys,
@@ -545,12 +558,21 @@ describe('every page', () => {
     ]) {
       const { headers, payload } = await visitors.stranger.get(address);
       expect(headers['cache-control']).toBe('no-store');
+      expect(headers['strict-transport-security']).toBe('max-age=31536000');
       const policy = headers['content-security-policy'] ?? '';
       if (headers.location === undefined) {
         expect(policy).toContain("default-src 'none'");
         expect(policy).not.toContain('unsafe');
         expect(payload).not.toMatch(/<style|\sstyle=|\son\w+=|javascript:|<script>/);
       }
+    }
+    const runs = `/dashboard/${orgId}/playground`;
+    for (const address of [runs, `${runs}/run`]) {
+      const run = await visitors.owner.send(runs, address, { prompt: 'Hello' });
+      expect([address, run.headers['strict-transport-security']]).toEqual([
+        address,
+        'max-age=31536000',
+      ]);
     }
   });
 });

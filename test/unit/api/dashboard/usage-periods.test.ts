@@ -18,6 +18,7 @@ it('the usual periods are whole days, and none ends before its last day', () => 
   const found = new Map(usualPeriods(at('2026-03-10T13:00Z')));
   expect(found.get('This month')).toEqual(days('2026-03-01', '2026-03-11'));
   expect(found.get('Last month')).toEqual(days('2026-02-01', '2026-03-01'));
+  expect(found.get('Last quarter')).toEqual(days('2025-10-01', '2026-01-01'));
   expect(found.get('Last 7 days')).toEqual(days('2026-03-04', '2026-03-11'));
 });
 
