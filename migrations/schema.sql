@@ -720,6 +720,47 @@ create table request (
   constraint request_route_check CHECK ((length(route) <= 128))
 ) partition by RANGE (id);
 
+create table request_count (
+  org_id text not null,
+  by text not null,
+  step text not null,
+  at timestamp with time zone not null,
+  name text not null,
+  requests bigint not null,
+  refused bigint not null,
+  failed bigint not null,
+  gone bigint not null,
+  total_times integer[],
+  first_times integer[],
+  queued_times integer[],
+  constraint request_count_by_check CHECK ((by = ANY (ARRAY['all'::text, 'model'::text, 'region'::text, 'key'::text, 'tag'::text, 'code'::text]))),
+  constraint request_count_pkey PRIMARY KEY (org_id, by, step, at, name),
+  constraint request_count_step_check CHECK ((step = ANY (ARRAY['hour'::text, 'day'::text])))
+) with (fillfactor=50);
+
+create table request_failing (
+  org_id text not null,
+  since timestamp(3) with time zone not null,
+  until timestamp(3) with time zone not null,
+  constraint request_failing_pkey PRIMARY KEY (org_id)
+);
+
+create table request_uncounted (
+  org_id text not null,
+  at timestamp with time zone not null,
+  key_id text not null,
+  model text,
+  region text,
+  code text,
+  tags text[],
+  outcome text not null,
+  requests bigint not null,
+  total_ms integer[],
+  first_ms integer[],
+  queued_ms integer[],
+  constraint request_uncounted_outcome_check CHECK ((outcome = ANY (ARRAY['answered'::text, 'refused'::text, 'failed'::text, 'gone'::text])))
+);
+
 create table restatement (
   org_id text not null,
   requested_by text not null,
@@ -1143,6 +1184,7 @@ CREATE INDEX metered_request_waiting ON public.metered_request USING btree (endp
 CREATE INDEX recalculation_by_org ON public.recalculation USING btree (org_id, receipt_id);
 CREATE INDEX recalculation_due ON public.recalculation USING btree (due_at) WHERE (state = 'pending'::text);
 CREATE INDEX receipt_revision_by_first ON public.receipt_revision USING btree (org_id, first_id);
+CREATE INDEX request_count_by_time ON public.request_count USING btree (step, at);
 CREATE INDEX request_failed ON ONLY public.request USING btree (org_id, id) INCLUDE (code, requests) WHERE (code IS NOT NULL);
 CREATE INDEX request_tagged ON ONLY public.request USING btree (org_id, id) INCLUDE (tags, key_id, model, region, status, code, total_ms) WHERE (tags IS NOT NULL);
 CREATE INDEX restatement_unfinished ON public.restatement USING btree (requested_at) WHERE (finished_at IS NULL);
@@ -1298,6 +1340,26 @@ AS $function$
         select from account a where a.id = account_id and a.names_revision > latest.names_revision))
 $function$;
 
+CREATE OR REPLACE FUNCTION public.add_counts(counts integer[], more integer[])
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+declare
+  longer integer[] := counts;
+  shorter integer[] := more;
+begin
+  if counts is null or more is null then return coalesce(counts, more); end if;
+  if cardinality(more) > cardinality(counts) then
+    longer := more;
+    shorter := counts;
+  end if;
+  for i in 1..cardinality(shorter) loop
+    if shorter[i] > 0 then longer[i] := longer[i] + shorter[i]; end if;
+  end loop;
+  return longer;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.anchor_head_check()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1412,6 +1474,25 @@ CREATE OR REPLACE FUNCTION public.audit_log_refuse()
 AS $function$
 begin
   raise exception 'the audit log is append-only' using errcode = 'insufficient_privilege';
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.count_times(counts integer[], times integer[])
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+declare
+  ms integer;
+  bucket integer;
+begin
+  if times is null then return counts; end if;
+  counts := coalesce(counts, '{}');
+  foreach ms in array times loop
+    bucket := time_bucket(ms);
+    if cardinality(counts) < bucket then counts := counts || array_fill(0, array[bucket - cardinality(counts)]); end if;
+    counts[bucket] := counts[bucket] + 1;
+  end loop;
+  return counts;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.discard_sanctions_list(of_id bigint)
@@ -1700,6 +1781,38 @@ begin
     from pg_attribute where attrelid = of_table and attnum > 0 and not attisdropped);
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.newest_outcomes(of_org text, since timestamp with time zone, most integer)
+ RETURNS TABLE(status smallint, code text, requests bigint)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+    select n.status, n.code, sum(n.requests)::bigint from (
+      select r.status, r.code, r.requests from request r
+      where r.org_id = of_org and r.id >= request_id_at(since) order by r.id desc limit most) n
+    group by n.status, n.code
+  $function$;
+
+CREATE OR REPLACE FUNCTION public.note_uncounted_requests()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  insert into request_uncounted
+  select w.org_id, receipt_hour('rcpt_' || substr(w.id, 5)), w.key_id, w.model, w.region, w.code, w.tags,
+    request_outcome(w.status, w.code), sum(w.requests), array_agg(w.total_ms) filter (where t.is_timed),
+    array_agg(w.first_ms) filter (where t.is_timed and w.first_ms is not null),
+    array_agg(w.queued_ms) filter (where t.is_timed and w.queued_ms is not null)
+  from written w
+  cross join lateral (
+    select w.requests = 1 and w.model is not null and w.replay_of is null
+      and request_outcome(w.status, w.code) = 'answered' as is_timed) t
+  group by 1, 2, 3, 4, 5, 6, 7, 8;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.receipt_hour(id text)
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -1754,6 +1867,12 @@ CREATE OR REPLACE FUNCTION public.request_id_at(at timestamp with time zone)
  IMMUTABLE STRICT
  SET search_path TO 'public', 'pg_temp'
 RETURN replace(receipt_id_at(at), 'rcpt_'::text, 'req_'::text);
+
+CREATE OR REPLACE FUNCTION public.request_outcome(status integer, code text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN (status = 499) THEN 'gone'::text WHEN ((status >= 500) OR ((status < 400) AND (code IS NOT NULL))) THEN 'failed'::text WHEN (status >= 400) THEN 'refused'::text ELSE 'answered'::text END;
 
 CREATE OR REPLACE FUNCTION public.rewrite_ledger_month(month timestamp with time zone, rows_max integer)
  RETURNS boolean
@@ -1861,6 +1980,12 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.time_bucket(ms integer)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN CASE WHEN (ms < 1) THEN 1 ELSE LEAST((2 + (floor(((((4)::double precision * ln((ms)::double precision)) / ln((2)::double precision)) + (0.000000001)::double precision)))::integer), 112) END;
+
 CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second, burst, requests_per_day, concurrent_streams, allowed_regions, allowed_models, keep_responses, tags ON public.account FOR EACH ROW EXECUTE FUNCTION announce_account();
 CREATE TRIGGER account_check_state BEFORE INSERT OR UPDATE OF state ON public.account FOR EACH ROW EXECUTE FUNCTION account_check_state();
 CREATE TRIGGER account_check_vetting BEFORE UPDATE OF state ON public.account FOR EACH ROW WHEN (((new.state = 'active'::text) AND (old.state <> 'active'::text))) EXECUTE FUNCTION account_check_vetting();
@@ -1918,6 +2043,7 @@ CREATE TRIGGER metered_record_no_truncate BEFORE TRUNCATE ON public.metered_reco
 CREATE TRIGGER receipt_revision_check BEFORE INSERT ON public.receipt_revision FOR EACH ROW EXECUTE FUNCTION receipt_revision_check();
 CREATE TRIGGER receipt_revision_no_change BEFORE DELETE OR UPDATE ON public.receipt_revision FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER receipt_revision_no_truncate BEFORE TRUNCATE ON public.receipt_revision FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER request_counts AFTER INSERT ON public.request REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION note_uncounted_requests();
 CREATE TRIGGER sanctions_name_of_api AFTER INSERT ON public.sanctions_name REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION sanctions_name_of_api();
 
 grant insert, select, update on account to docket_api;
@@ -2121,6 +2247,11 @@ grant insert, select on receipt_revision to docket_receipts;
 grant insert, select on request to docket_api;
 grant delete on request to docket_housekeeping;
 grant select on request to docket_operator;
+grant select on request_count to docket_api;
+grant delete, insert, select, update on request_count to docket_housekeeping;
+grant select on request_count to docket_operator;
+grant delete, insert, select, update on request_failing to docket_housekeeping;
+grant delete, select on request_uncounted to docket_housekeeping;
 grant insert, select, update on restatement to docket_operator;
 grant select, update on restatement to docket_recalculation;
 grant insert, select, update on review to docket_api;
@@ -2250,6 +2381,7 @@ grant execute on function discard_sanctions_list(of_id bigint) to docket_houseke
 grant execute on function drop_request_partitions(kept_days integer) to docket_housekeeping;
 grant execute on function ensure_ledger_partitions(months_ahead integer) to docket_housekeeping;
 grant execute on function ensure_request_partitions(days_ahead integer) to docket_housekeeping;
+grant execute on function newest_outcomes(of_org text, since timestamp with time zone, most integer) to docket_housekeeping;
 grant execute on function rewrite_ledger_month(month timestamp with time zone, rows_max integer) to docket_housekeeping;
 
 -- In the schema persons

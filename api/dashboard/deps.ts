@@ -44,6 +44,7 @@ import { readAttention } from '#shared/ledger/postgres/attention.ts';
 import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
 import { findRequestRow } from '#shared/requests/postgres/requests.ts';
+import { type CountsRequest, readCounts } from '#shared/requests/postgres/counts.ts';
 import { readTraffic } from '#shared/requests/postgres/traffic.ts';
 import { readCost } from '#shared/receipts/postgres/cost.ts';
 import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
@@ -208,6 +209,8 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     policyHits: createPolicyHits(pool),
     /** What became of the requests since a moment: of all organisations, or of one. */
     traffic: (of: { since: number; orgId?: string }) => readTraffic(pool, of),
+    /** How many requests there were in each hour or day. */
+    requestCounts: (of: CountsRequest) => readCounts(pool, of),
     statusHistory: createStatusHistory(pool, surroundings),
     onError,
     onFailure: options.onFailure,

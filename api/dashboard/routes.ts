@@ -32,6 +32,7 @@ import { ledgerPageRoutes } from './ledger/routes.ts';
 import { healthRoutes } from './health/routes.ts';
 import { lookUpRoutes } from './look-up/routes.ts';
 import { applyRoutes, onboardingRoutes } from './onboarding/routes.ts';
+import { chartRoutes, serviceChartRoutes } from './charts/routes.ts';
 import { timesRoutes, trafficRoutes } from './traffic/routes.ts';
 import { incidentRoutes } from './incidents/routes.ts';
 import { auditRoutes } from './audit/routes.ts';
@@ -109,6 +110,7 @@ export const dashboardRoutes: FastifyPluginAsync<
               accountsRoutes(operations, deps);
               lookUpRoutes(operations, deps);
               trafficRoutes(operations, deps);
+              serviceChartRoutes(operations, deps);
               serviceKeyRoutes(operations, deps);
               regionRoutes(operations, deps);
               incidentRoutes(operations, deps);
@@ -131,6 +133,7 @@ export const dashboardRoutes: FastifyPluginAsync<
             receiptPageRoutes(organisation, deps);
             requestPageRoutes(organisation, deps);
             timesRoutes(organisation, deps);
+            chartRoutes(organisation, deps);
             playgroundRoutes(organisation, deps);
             exportPageRoutes(organisation, deps);
             ledgerPageRoutes(organisation, deps);

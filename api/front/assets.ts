@@ -13,7 +13,7 @@ const FILES = {
   script: {
     path: '/assets/page.js',
     type: 'text/javascript',
-    text: read('copy.js', 'passkey.js', 'search.js', 'proof.js'),
+    text: read('copy.js', 'passkey.js', 'search.js', 'proof.js', 'chart.js'),
   },
   /** The picture of the page's tab. */
   icon: { path: '/assets/mark.svg', type: 'image/svg+xml', text: read('mark.svg') },

@@ -11,6 +11,9 @@ import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
 import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
+import { writeRequests } from '#shared/requests/postgres/requests.ts';
+import type { RequestRow } from '#shared/requests/row.ts';
+import { requestRow } from '#test/support/requests.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
 import { declaration, newAccount, OPERATOR, vetting } from '#test/support/accounts.ts';
@@ -193,6 +196,7 @@ async function issueHistory(
   const today = Math.floor(Date.now() / DAY_MS);
   const models = catalogue.models.filter(({ kinds }) => kinds.includes('chat'));
   const rows = [];
+  const asRequests: RequestRow[] = [];
   for (let day = today - days; day < today; day += 1) {
     const requests = requestsOf(day);
     for (let i = 0; i < requests; i += 1) {
@@ -221,12 +225,29 @@ async function issueHistory(
         record,
       );
       rows.push(issued.row);
+      // Every twenty-third failed instead.
+      const failed =
+        i % 23 === 22 ? { status: 503, code: 'region_degraded', hasReceipt: false } : {};
+      const { keyId, requestId, region } = record;
+      const totalMs = endedAt - startedAt;
+      const asked = { orgId, keyId, id: requestId, model: model.id, region, totalMs };
+      asRequests.push(requestRow({ ...asked, queuedMs: 4 + (i % 30), ...failed }));
     }
   }
   for (let from = 0; from < rows.length; from += BATCH) {
     await store.commit(rows.slice(from, from + BATCH));
   }
   await pool.end();
+  const api = createPool({
+    url: info.database_url,
+    role: 'docket_api',
+    max: 1,
+    applicationName: 'pictures',
+  });
+  for (let from = 0; from < asRequests.length; from += BATCH) {
+    await writeRequests(api, asRequests.slice(from, from + BATCH));
+  }
+  await api.end();
 }
 
 /** Two that the instance begins with: one stays as it is, the other gets a long name. */

@@ -30,6 +30,15 @@ export interface WebhookData {
   };
   'key.expiring': { key: NamedKey; expires_at: string };
   'key.leaked': { key: NamedKey };
+  'requests.failing': {
+    /** Of the last ten minutes, those that were looked at. */
+    requests: number;
+    failed: number;
+    /** In per cent, rounded down. */
+    share: number;
+    /** The most frequent first. */
+    codes: { code: string; requests: number }[];
+  };
   'receipts.degraded': { receipt_id: string; stage: string; code: string };
   'ledger.halted': { halted_at: string };
   'export.ready': {
@@ -81,6 +90,18 @@ export const WEBHOOK_EVENTS: { readonly [T in WebhookType]: EventRow<T> } = {
   'key.leaked': {
     when: 'A key was revoked or marked because others have it, or may have.',
     example: { key: KEY },
+  },
+  'requests.failing': {
+    when: 'Of the newest 2,000 requests of the last ten minutes a tenth, and at least twenty, were refused or failed; what came too fast (429) is not counted. Told once until that has been over for half an hour.',
+    example: {
+      requests: 412,
+      failed: 96,
+      share: 23,
+      codes: [
+        { code: 'region_degraded', requests: 90 },
+        { code: 'invalid_model', requests: 6 },
+      ],
+    },
   },
   'receipts.degraded': {
     when: 'A degraded receipt was estimated again for half an hour in vain and waits for a person; told once in an hour of the clock, by the first such receipt.',

@@ -112,6 +112,16 @@ export const JOBS = {
     concurrency: 1,
     everyMs: 4 * SECOND,
   },
+  /** Counts what became of requests by hour and day, and tells organisations of which too many failed. */
+  'request-counts': {
+    role: 'housekeeping',
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: 5 * MINUTE,
+    concurrency: 1,
+    everyMs: 10 * SECOND,
+  },
   /**
    * Sends what is due to the webhooks of one organisation. That a receiver fails is an outcome, kept in PostgreSQL with the
    * time of the next attempt. An organisation has one at a time, and those with slow receivers a few places among them, so that
@@ -271,8 +281,8 @@ export const JOBS = {
     everyMs: 6 * HOUR,
   },
   /**
-   * Makes the partitions for the requests of days to come, and forgets days whose time is over, and what a closed organisation has
-   * left. Then it moves bodies of receipts that are older than RECEIPT_BODIES_ONLINE to the archive, where that is set.
+   * Makes the partitions for the requests of days to come, and forgets days whose time is over, counts whose time is over,
+   * and what a closed organisation has left. Then it moves bodies of receipts that are older than RECEIPT_BODIES_ONLINE to the archive, where that is set.
    */
   retention: {
     role: 'housekeeping',

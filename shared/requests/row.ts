@@ -107,3 +107,9 @@ export function statusFilterOf(text: string): StatusFilter | undefined {
  * all read that an organisation has, which are millions.
  */
 export const LOOKED_THROUGH_MAX = 200_000;
+
+/** How many requests failed with a code. */
+export interface CodeCount {
+  code: string;
+  requests: number;
+}

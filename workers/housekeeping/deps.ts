@@ -22,6 +22,8 @@ import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
 import { dropExpiredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { dropExpiredResponses } from '#shared/lanes/postgres/kept-responses.ts';
+import { countRequests, forgetCounts } from '#shared/requests/postgres/counts.ts';
+import { tellFailing } from '#shared/requests/postgres/failing.ts';
 import { forgetRequestsOfClosed, turnRequestDays } from '#shared/requests/postgres/retention.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Config } from '#shared/config/config.ts';
@@ -66,6 +68,9 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
         log.info({ event: 'request_days_turned', made, dropped });
     },
     forgetRequestsOfClosed: (limit) => forgetRequestsOfClosed(pool, limit),
+    countRequests: () => countRequests(pool),
+    tellFailing: (orgId) => tellFailing(pool, systemSurroundings, orgId),
+    forgetCounts: (limit) => forgetCounts(pool, limit),
     archiveBodies: (signal) => archiveOldBodies(context, pool, signal),
     onVettingFailed: (orgId, error) => log.error({ event: 'vetting_failed', orgId, err: error }),
   });

@@ -37,6 +37,12 @@ export interface HousekeepingOptions {
   turnRequestDays: () => Promise<unknown>;
   /** Deletes at most so many requests of closed organisations; returns how many. */
   forgetRequestsOfClosed: (limit: number) => Promise<number>;
+  /** Counts some requests that are not counted yet; returns of which organisations some failed, and whether there may be more. */
+  countRequests: () => Promise<{ failing: string[]; isMore: boolean }>;
+  /** Tells an organisation, once, that too many of its requests fail. Returns whether there is a message for webhooks. */
+  tellFailing: (orgId: string) => Promise<boolean>;
+  /** Deletes at most so many counts whose time is over; returns how many. */
+  forgetCounts: (limit: number) => Promise<number>;
   /** Moves old bodies of receipts to the archive until there are no more, or the round is over. */
   archiveBodies: (signal: AbortSignal) => Promise<void>;
   /** Told of accounts that could not be vetted; the sweep goes on with the next. */
@@ -58,6 +64,17 @@ export function housekeepingHandlers(options: HousekeepingOptions): JobHandlers<
       // Not left to the sweep: with the wait for that, a receiver would hear of it too late.
       if (await options.tellReachedBudgets(BATCH)) await handOutWebhooks(options);
     },
+    'request-counts': async (_payload, signal) => {
+      const failing = new Set<string>();
+      for (let isMore = true; isMore && !signal.aborted;) {
+        const round = await options.countRequests();
+        for (const orgId of round.failing) failing.add(orgId);
+        isMore = round.isMore;
+      }
+      let areMessages = false;
+      for (const orgId of failing) if (await options.tellFailing(orgId)) areMessages = true;
+      if (areMessages) await handOutWebhooks(options);
+    },
     'webhook-sweep': () => handOutWebhooks(options),
     'webhook-delivery': async ({ orgId }, signal) => {
       await options.webhooks?.deliver(orgId, signal);
@@ -78,9 +95,9 @@ export function housekeepingHandlers(options: HousekeepingOptions): JobHandlers<
     },
     retention: async (_payload, signal) => {
       await options.turnRequestDays();
-      let forgotten = BATCH;
-      while (forgotten === BATCH && !signal.aborted) {
-        forgotten = await options.forgetRequestsOfClosed(BATCH);
+      for (const forget of [options.forgetRequestsOfClosed, options.forgetCounts]) {
+        let forgotten = BATCH;
+        while (forgotten === BATCH && !signal.aborted) forgotten = await forget(BATCH);
       }
       await options.archiveBodies(signal);
     },

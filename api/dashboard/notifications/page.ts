@@ -8,6 +8,7 @@ import {
 import { amountWords } from '#shared/budgets/words.ts';
 import { isBudgetMeasure } from '#shared/kernel/budget-measures.ts';
 import { dateTime } from '#shared/kernel/time.ts';
+import { count } from '#shared/methodology/readable.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import type { Notification } from '#shared/persons/notifications.ts';
 import { may } from '#shared/persons/roles.ts';
@@ -59,6 +60,19 @@ const KINDS: { readonly [T in ToldType]: Kind<T> } = {
     words: ({ key }, base) =>
       html`${keyLink(base, key)} was reported as leaked. What was asked with it is among the
         <a href="${base}/requests?key=${key.id}">requests</a>.`,
+  },
+  'requests.failing': {
+    name: 'Requests fail',
+    words: ({ requests, failed, share, codes }, base) =>
+      html`${count(failed)} of ${count(requests)} requests, ${share} %, were
+        <a href="${base}/requests?status=failed">refused or failed</a> within ten minutes:
+        ${codes.map(
+          ({ code, requests: of }, i) =>
+            html`${i === 0 ? '' : ', '}<a href="${base}/requests?code=${encodeURIComponent(code)}"
+                ><code>${code}</code></a
+              >
+              ${count(of)}`,
+        )}.`,
   },
   'receipts.degraded': {
     name: 'Receipts degraded',

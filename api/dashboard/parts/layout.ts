@@ -231,6 +231,7 @@ const STAFF_PAGES: readonly (readonly [string, string, readonly StaffRole[]])[] 
   ['reviews', 'Reviews', ['reviewer', 'operator']],
   ['accounts', 'Accounts', ['operator']],
   ['look-up', 'Look up', ['operator']],
+  ['charts', 'Charts', ['operator']],
   ['requests', 'Requests', ['operator']],
   ['regions', 'Regions', ['operator']],
   ['incidents', 'Incidents', ['operator']],
@@ -297,6 +298,7 @@ function entriesOf(membership: Membership): readonly (readonly [path: string, la
   const isIn = membership.orgState === 'active' || membership.orgState === 'suspended';
   return [
     ['overview', 'Overview'],
+    ...(isIn ? [['charts', 'Charts'] as const] : []),
     ...(isIn ? [] : [['onboarding', 'Onboarding'] as const]),
     ['keys', 'Keys'],
     ...(isIn ? [['playground', 'Playground'] as const] : []),

@@ -2,8 +2,13 @@ import { html, type Html } from '#api/html.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import { TAG_LENGTH_MAX } from '#shared/kernel/tags.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
-import type { CodeCount, RequestPage } from '#shared/requests/postgres/requests.ts';
-import { LOOKED_THROUGH_MAX, receiptOf, type RequestRow } from '#shared/requests/row.ts';
+import type { RequestPage } from '#shared/requests/postgres/requests.ts';
+import {
+  type CodeCount,
+  LOOKED_THROUGH_MAX,
+  receiptOf,
+  type RequestRow,
+} from '#shared/requests/row.ts';
 import {
   badge,
   choice,

@@ -64,20 +64,28 @@ export function overviewPage(frame: Frame, parts: OverviewParts): Html {
     ${total.requests === 0 ? empty(base, parts) : filled(frame, parts, total)}`;
 }
 
+/** Each choice is a link, which applies at once. */
 function chooser(base: string, { days, by }: OverviewParts): Html {
-  const option = (value: string, label: string, chosen: boolean): Html =>
-    html`<option value="${value}" ${chosen ? html`selected` : undefined}>${label}</option>`;
-  return html`<form class="row acts" method="get" action="${base}/overview">
-    <label class="hidden-words" for="days">Period</label>
-    <select id="days" name="days">
-      ${PERIODS.map((each) => option(String(each), `Last ${each} days`, each === days))}
-    </select>
-    <label class="hidden-words" for="by">Broken down by</label>
-    <select id="by" name="by">
-      ${Object.keys(BREAKDOWNS).map((each) => option(each, `by ${each}`, each === by))}
-    </select>
-    <button type="submit">Show</button>
-  </form>`;
+  const link = (
+    words: string,
+    change: Partial<Record<'days' | 'by', string>>,
+    isChosen: boolean,
+  ) => {
+    const query = new URLSearchParams({ days: String(days), by, ...change });
+    return html`<a
+      href="${base}/overview?${query.toString()}"
+      ${isChosen ? html`aria-current="true"` : undefined}
+      >${words}</a
+    >`;
+  };
+  return html`<div class="acts">
+    <p class="ways small" role="group" aria-label="Period">
+      ${PERIODS.map((each) => link(`${each} days`, { days: String(each) }, each === days))}
+    </p>
+    <p class="ways small" role="group" aria-label="Broken down by">
+      ${Object.keys(BREAKDOWNS).map((each) => link(`by ${each}`, { by: each }, each === by))}
+    </p>
+  </div>`;
 }
 
 function empty(base: string, { days, limits }: OverviewParts): Html {

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
@@ -31,6 +32,38 @@ export async function fillOrganisation(
   await pool.query('vacuum analyze usage_day');
   await pool.end();
 }
+
+/**
+ * Gives it so many requests of the last thirty days, of which one in fifty failed, and waits until the instance's housekeeping has
+ * counted them.
+ */
+export async function fillRequests(
+  { database_url, org_id }: Pick<DevFile, 'database_url' | 'org_id'>,
+  requests: number,
+): Promise<void> {
+  const pool = createPool({ url: database_url, max: 2, applicationName: 'bench' });
+  const end = Date.now();
+  for (let from = 1; from <= requests; from += BATCH) {
+    const to = Math.min(requests, from + BATCH - 1);
+    await pool.query(FILL_REQUESTS, [end, requests, from, to, org_id]);
+  }
+  const areUncounted = async (): Promise<boolean> =>
+    (await pool.query('select from request_uncounted limit 1')).rowCount !== 0;
+  while (await areUncounted()) await setTimeout(1_000);
+  await pool.query('vacuum analyze request');
+  await pool.query('vacuum analyze request_count');
+  await pool.end();
+}
+
+const FILL_REQUESTS = `
+  insert into request (id, org_id, key_id, route, status, code, model, region, streamed, tags, has_receipt, input_tokens,
+    output_tokens, queued_ms, first_ms, total_ms, upstream_calls, requests)
+  select request_id_at(at) || lpad(upper(to_hex(i)), 16, '0'), $5, 'key_' || i % 8, 'POST /v1/chat/completions',
+    case when i % 50 = 0 then 503 else 200 end, case when i % 50 = 0 then 'upstream_error' end,
+    'model-' || i % 12, (array['eu-west', 'eu-north', 'us-east'])[i % 3 + 1], true,
+    array['team=t' || i % 20], i % 50 <> 0, 200 + i % 900, 300 + i % 500, i % 40, 90 + i % 700, 300 + i * 7 % 9000, 1, 1
+  from (select i, to_timestamp($1::float8 / 1000 - ($2::bigint - i) * 2592000.0 / $2) as at
+        from generate_series($3::bigint, $4::bigint) i) t`;
 
 /** Gives its audit log so many entries, whose hashes are none: what it weighs is asked for, and nothing of it is checked. */
 export async function fillAuditLog(

@@ -531,6 +531,42 @@ interface RequestTable {
   network: string | null;
 }
 
+interface RequestCountTable {
+  org_id: string;
+  by: 'all' | 'model' | 'region' | 'key' | 'tag' | 'code';
+  step: 'hour' | 'day';
+  at: Date;
+  name: string;
+  requests: Int8;
+  refused: Int8;
+  failed: Int8;
+  gone: Int8;
+  total_times: number[] | null;
+  first_times: number[] | null;
+  queued_times: number[] | null;
+}
+
+interface RequestFailingTable {
+  org_id: string;
+  since: Date;
+  until: Date;
+}
+
+interface RequestUncountedTable {
+  org_id: string;
+  at: Date;
+  key_id: string;
+  model: string | null;
+  region: string | null;
+  code: string | null;
+  tags: string[] | null;
+  outcome: 'answered' | 'refused' | 'failed' | 'gone';
+  requests: Int8;
+  total_ms: number[] | null;
+  first_ms: number[] | null;
+  queued_ms: number[] | null;
+}
+
 interface RestatementTable {
   org_id: string;
   requested_by: string;
@@ -904,6 +940,9 @@ export interface Database {
   receipt_pending: ReceiptPendingTable;
   receipt_revision: ReceiptRevisionTable;
   request: RequestTable;
+  request_count: RequestCountTable;
+  request_failing: RequestFailingTable;
+  request_uncounted: RequestUncountedTable;
   restatement: RestatementTable;
   review: ReviewTable;
   review_approval: ReviewApprovalTable;

@@ -4,6 +4,7 @@ import type { Queryable } from './transaction.ts';
 /** Types of columns by PostgreSQL's names (`_text` is an array of `text`), and what the driver makes of them: `int8` stays text, it may exceed a number. */
 interface DriverTypes {
   _float8: number[];
+  _int4: number[];
   _text: string[];
   bool: boolean;
   bytea: Buffer;

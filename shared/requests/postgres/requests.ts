@@ -12,7 +12,7 @@ import {
   statement,
 } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
-import { LOOKED_THROUGH_MAX, type RequestRow, type StatusFilter } from '../row.ts';
+import { type CodeCount, LOOKED_THROUGH_MAX, type RequestRow, type StatusFilter } from '../row.ts';
 
 /** The columns that are written, in their order. */
 const WRITTEN: readonly GivenColumn<RequestRow>[] = [
@@ -103,11 +103,6 @@ export interface RequestPageRequest extends PageRequest {
 export interface RequestPage extends Page<RequestRow> {
   /** None was found among as many as are looked through for one page, and there are more in the span. */
   isNoneAmongMany: boolean;
-}
-
-export interface CodeCount {
-  code: string;
-  requests: number;
 }
 
 /** How many failures a count looks at: it is a help beside a list, which is there within milliseconds. */

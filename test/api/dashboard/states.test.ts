@@ -22,6 +22,7 @@ import {
   vetting,
 } from '#test/support/accounts.ts';
 import { openEdge } from '#test/support/app.ts';
+import { countRequests } from '#shared/requests/postgres/counts.ts';
 import { writeRequests } from '#shared/requests/postgres/requests.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { refusedRow, requestRow } from '#test/support/requests.ts';
@@ -72,6 +73,7 @@ const PAGES = {
   owner: [
     ':org/onboarding',
     ':org/overview',
+    ':org/charts',
     ':org/playground',
     ':org/keys',
     ':org/keys/new',
@@ -105,6 +107,7 @@ const PAGES = {
   staff: [
     'service/accounts',
     'service/accounts/:id',
+    'service/charts',
     'service/command-line',
     'service/health',
     'service/incidents',
@@ -127,6 +130,7 @@ const NO_PAGES = [
   ':org/audit-log.json',
   ':org/audit-log/anchor.json',
   ':org/audit-log/checkpoint.txt',
+  ':org/charts.csv',
   ':org/exports/:id/pack.zip',
   ':org/keys/:id/issued',
   ':org/ledger/checkpoint.txt',
@@ -140,6 +144,7 @@ const NO_PAGES = [
   ':org/usage.csv',
   ':org/webhooks/:id/secret',
   // In its states it is read by the test of its own.
+  'service/charts.csv',
   'service/sanctions/:id',
   'account/passkeys/new',
   'account/passkeys/shown',
@@ -211,6 +216,7 @@ async function requestsOf(orgId: string, keyId: string, receipts: readonly strin
   const refused = refusedRow({ orgId, keyId, requests: 381, lastMs: 40_000 });
   const rows = receipts.length === 1 ? answered : [...answered, refused];
   await writeRequests(database.pool, rows);
+  await countRequests(database.pool);
   return rows.map(({ id }) => id);
 }
 
@@ -537,6 +543,8 @@ describe('every page in every state', () => {
     ['none', 'owner', ':org/requests', [/No requests/, /See the keys/], [/Failed, by code/]],
     ['one', 'owner', ':org/requests', [/200 answered/], [/Failed, by code/, /No request matches/]],
     ['many', 'auditor', ':org/requests', [/Failed, by code .*381 requests/], []],
+    ['none', 'owner', ':org/charts', [/No figures in the last 30 days/], [/Download CSV/]],
+    ['many', 'auditor', ':org/charts', [/Requests 442 none in the 30 days before/], []],
     ['none', 'owner', ':org/requests/times', [/Nothing was asked in these hours/], [/By model/]],
     [
       'one',

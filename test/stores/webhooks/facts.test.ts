@@ -18,11 +18,14 @@ import { haltLogs } from '#shared/ledger/postgres/append.ts';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { Totals } from '#shared/packs/totals.ts';
 import { createRevisionStore } from '#shared/receipts/postgres/revisions.ts';
+import { tellFailing } from '#shared/requests/postgres/failing.ts';
+import { writeRequests } from '#shared/requests/postgres/requests.ts';
 import { createWebhookRegistry } from '#shared/webhooks/postgres/endpoints.ts';
 import { createSecretSeals } from '#shared/webhooks/secret-seals.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { newPerson } from '#test/support/dashboard.ts';
+import { requestRow } from '#test/support/requests.ts';
 import {
   inferenceRecord,
   issueReceipts,
@@ -104,6 +107,15 @@ const FACTS: Readonly<Record<Exclude<WebhookType, 'webhook.test'>, () => Promise
   'key.leaked': async () => {
     const { key } = await keys.issue(orgId, { name: 'k' }, OPERATOR);
     await keys.revoke(orgId, key.id, OPERATOR, { leaked: true });
+  },
+  'requests.failing': async () => {
+    const failed = { orgId, status: 503, code: 'region_degraded' };
+    await writeRequests(api, [
+      ...Array.from({ length: 20 }, () => requestRow(failed)),
+      requestRow({ ...failed, status: 400, code: 'invalid_model' }),
+    ]);
+    await tellFailing(housekeeping, systemSurroundings, orgId);
+    await tellFailing(housekeeping, systemSurroundings, orgId);
   },
   'receipts.degraded': async () => {
     const ids = await use(2, { model: UNSIZED, upstreamModel: UNSIZED });
