@@ -7,10 +7,13 @@ import { SETTINGS } from '#shared/config/settings.ts';
 export const MEASURED = {
   /** Processor time by process, µs, at 64 connections: docs/performance.md, "Where the cost goes", 25 November 2026. */
   cpuUs: { api: 211, receipts: 141, inference: 121, postgres: 112, redis: 98, ledger: 24 },
-  /** Written ahead for a request: the most that test/faults/budgets.test.ts allows. */
-  walBytes: 5_800,
-  /** Of a receipt in PostgreSQL with its body, and without; and in the archive: docs/ledger.md, "What it saves". */
-  receiptBytes: { online: 4_360, archived: 636, inArchive: 420 },
+  /** Written ahead for a request, vacuum included, with LZ4: docs/performance.md, "What a request leaves". */
+  walBytes: 4_720,
+  /**
+   * Of a receipt in PostgreSQL with its place in the ledger, with its body (with LZ4) and without: the same, and docs/ledger.md,
+   * "What it saves", as in the archive.
+   */
+  receiptBytes: { online: 3_600, archived: 980, inArchive: 420 },
   /** Of a row of what became of a request, with its index entries: docs/operations.md, "Requests". */
   requestRowBytes: 501,
   /** Into Redis for a request of 32: docs/performance.md, "Counts". All of it is taken for held until the answer is over. */

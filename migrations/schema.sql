@@ -509,7 +509,7 @@ create table ledger_entry (
   constraint ledger_entry_index_check CHECK ((index >= 0)),
   constraint ledger_entry_leaf_hash_check CHECK ((length(leaf_hash) = 32)),
   constraint ledger_entry_pkey PRIMARY KEY (org_id, index)
-);
+) with (autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=10000, autovacuum_freeze_min_age=0);
 
 create table ledger_head (
   org_id text not null,
@@ -1779,6 +1779,12 @@ begin
   execute (
     select format('alter table %s %s', of_table, string_agg(format('alter %I set statistics 10', attname), ', '))
     from pg_attribute where attrelid = of_table and attnum > 0 and not attisdropped);
+  execute format(
+    'alter table %s set (autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 10000,
+       autovacuum_freeze_min_age = 0)', of_table);
+  if exists (select from pg_attribute where attrelid = of_table and attname = 'body' and attcompression = 'l') then
+    execute format('alter table %s set (toast_tuple_target = 2712)', of_table);
+  end if;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.newest_outcomes(of_org text, since timestamp with time zone, most integer)

@@ -91,5 +91,15 @@ describe('what was written', () => {
     await expect(housekeeping.query('select ensure_ledger_partitions(99)')).rejects.toThrow(
       'at most 24',
     );
+    // Pages of every one are vacuumed for good while they are young.
+    const { rows } = await database.pool.query(
+      `select c.reloptions from pg_partition_tree('ledger_body') t join pg_class c on c.oid = t.relid
+       where t.isleaf`,
+    );
+    expect(rows.length).toBeGreaterThan(7);
+    for (const { reloptions } of rows) {
+      expect(reloptions).toContain('autovacuum_vacuum_insert_threshold=10000');
+      expect(reloptions).toContain('autovacuum_freeze_min_age=0');
+    }
   });
 });
