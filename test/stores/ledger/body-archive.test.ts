@@ -249,7 +249,7 @@ describe('bodies that move to the archive', () => {
     const before = await catalogue();
     expect(before).toMatchObject({
       reloptions: expect.arrayContaining([
-        'toast_tuple_target=4080',
+        expect.stringMatching(/^toast_tuple_target=\d+$/),
         'autovacuum_vacuum_insert_threshold=10000',
       ]),
     });
