@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
 import type { Pool } from 'pg';
@@ -12,6 +13,16 @@ const TABLE = 'schema_migration';
 
 /** Migrations are applied in the order of their numbers. Two with one number are refused, so that none is passed by unseen. */
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
+
+/**
+ * A table that requests are at work on is waited for so long: everything that comes to it meanwhile waits behind. Then the
+ * migration goes out of the way, and begins anew, as it does when it and a request wait for each other.
+ */
+const LOCK_MS = 2_000;
+const AGAIN_AFTER_MS = 1_000;
+const TRIES = 30;
+/** deadlock_detected, lock_not_available. */
+const IN_THE_WAY: ReadonlySet<unknown> = new Set(['40P01', '55P03']);
 
 /** What a person can do about a database of another build. */
 const REMEDY =
@@ -33,7 +44,8 @@ export class ForeignSchema extends Error {
 
 /**
  * Brings a database to the newest schema. All that is missing is applied in one transaction under
- * an advisory lock, so any number of processes may call this at once, and a failure changes nothing.
+ * an advisory lock, so any number of processes may call this at once, and a failure changes nothing. Beside processes that
+ * serve, it holds up requests for seconds at most.
  * @param target pool or URL of a user who owns the schema.
  * @returns the names of the migrations that this call applied.
  * @throws ForeignSchema, or DatabaseProblem for a server that is too old, before anything is changed
@@ -73,15 +85,20 @@ function pendingOf(migrations: Record<string, Migration>, applied: readonly stri
 }
 
 async function migrate(pool: Pool): Promise<string[]> {
-  if ((await refuseOldServer(pool)).migrated) await pendingMigrations(pool);
-  const provider: MigrationProvider = { getMigrations: readMigrations };
+  const { migrated } = await refuseOldServer(pool);
+  if (migrated) await pendingMigrations(pool);
+  const provider: MigrationProvider = { getMigrations: () => readMigrations(migrated) };
   const migrator = new Migrator({
     db: new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) }),
     provider,
     migrationTableName: TABLE,
     migrationLockTableName: `${TABLE}_lock`,
   });
-  const { error, results = [] } = await migrator.migrateToLatest();
+  let { error, results = [] } = await migrator.migrateToLatest();
+  for (let tries = 1; isInTheWay(error) && tries < TRIES; tries += 1) {
+    await delay(AGAIN_AFTER_MS);
+    ({ error, results = [] } = await migrator.migrateToLatest());
+  }
   if (error !== undefined) {
     const failed = results.find(({ status }) => status === 'Error')?.migrationName;
     const where = failed === undefined ? '' : ` in ${failed}`;
@@ -93,7 +110,11 @@ async function migrate(pool: Pool): Promise<string[]> {
   return results.map(({ migrationName }) => migrationName);
 }
 
-async function readMigrations(): Promise<Record<string, Migration>> {
+const isInTheWay = (error: unknown): boolean =>
+  error instanceof Error && IN_THE_WAY.has(Reflect.get(error, 'code'));
+
+/** @param beside whether processes may be at work on the database */
+async function readMigrations(beside = false): Promise<Record<string, Migration>> {
   const files = (await readdir(DIRECTORY)).filter((name) => FILE_NAME.test(name)).toSorted();
   const migrations: Record<string, Migration> = {};
   const numbers = new Set<string>();
@@ -104,7 +125,7 @@ async function readMigrations(): Promise<Record<string, Migration>> {
     const text = await readFile(join(DIRECTORY, file), 'utf8');
     migrations[file.replace(/\.sql$/, '')] = {
       up: async (db) => {
-        await sql.raw(text).execute(db);
+        await sql.raw(beside ? `set local lock_timeout = ${LOCK_MS};\n${text}` : text).execute(db);
       },
     };
   }

@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
 import { ForeignSchema, migrateToLatest, pendingMigrations } from '#migrations/migrate.ts';
-import { createTestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, waitsForLock } from '#test/support/database.ts';
 import { queryOnce, withDatabase } from '#test/support/sql.ts';
+import { until } from '#test/support/until.ts';
 
 const racing = await createTestDatabase({ empty: true });
 const foreign = await createTestDatabase({ empty: true });
 const blocked = await createTestDatabase({ empty: true });
+const busy = await createTestDatabase({ empty: true });
 
 describe('migrations', () => {
   it('twenty that race leave one schema, and each was applied once', async () => {
@@ -29,6 +33,31 @@ describe('migrations', () => {
     );
     expect(new Set(applied.map((list) => list.join())).size).toBe(1);
     await Promise.all(names.map((name) => queryOnce(server, `drop database ${name}`)));
+  });
+
+  it('wait beside a transaction that is at work without holding up the requests behind them, and are applied when it ends', async () => {
+    const { url, pool } = busy;
+    const folder = join(import.meta.dirname, '../../../migrations');
+    const files = readdirSync(folder).filter((name) => /^\d{4}.*\.sql$/.test(name));
+    const before = files.filter((name) => name < '0029').toSorted();
+    await pool.query('create table schema_migration (name text primary key, timestamp text)');
+    for (const name of before) {
+      await pool.query(readFileSync(join(folder, name), 'utf8'));
+      await pool.query('insert into schema_migration values ($1, now()::text)', [
+        name.slice(0, -4),
+      ]);
+    }
+    const atWork = await pool.connect();
+    await atWork.query('begin');
+    await atWork.query('lock table sanctions_list in row exclusive mode');
+    const migrating = migrateToLatest(url);
+    await until(() => waitsForLock(pool));
+    // It comes behind the migration, which is to go out of its way.
+    await pool.query('select from sanctions_list');
+    expect(await pendingMigrations(pool)).toContain('0029_sanctions_uploads');
+    await atWork.query('commit');
+    atWork.release();
+    expect(await migrating).toContain('0029_sanctions_uploads');
   });
 
   it('that fail change nothing and name the file', async () => {
