@@ -66,6 +66,7 @@ const RECORD: ExportRecord = {
   sizeBytes: null,
   sha256: null,
   error: null,
+  waitsBecause: null,
   createdAt: Date.UTC(2026, 10, 20, 10, 0, 0, 12),
   startedAt: null,
   finishedAt: null,

@@ -29,6 +29,8 @@ export interface ExportRecord extends PackRange {
   /** Hex. */
   sha256: string | null;
   error: { code: string; message: string } | null;
+  /** A sentence about what is away and may be back; null while it waits for its turn alone, and in every other status. */
+  waitsBecause: string | null;
   createdAt: number;
   startedAt: number | null;
   finishedAt: number | null;

@@ -8,7 +8,10 @@ import { runDueExports, runExport, type RunExportDeps } from '#workers/exports/r
 import { NOTHING_ASKED, type PackLab, STATES_NOTHING } from './packs.ts';
 
 /** The events of a builder of packs, in order. */
-export type Said = ['started' | 'waiting' | 'ready' | 'failed' | 'lost' | 'interrupted', string][];
+export type Said = [
+  'started' | 'waiting' | 'held' | 'ready' | 'failed' | 'lost' | 'interrupted',
+  string,
+][];
 
 /** A builder of packs in this process: `pool` has the rights of the exports process. */
 export function createBuilder(
@@ -34,6 +37,7 @@ export function createBuilder(
     events: {
       started: ({ id }) => said.push(['started', id]),
       waiting: ({ id }) => said.push(['waiting', id]),
+      held: (_, away) => said.push(['held', away]),
       ready: ({ id }) => said.push(['ready', id]),
       failed: (_, { code }) => said.push(['failed', code]),
       lost: ({ id }) => said.push(['lost', id]),

@@ -2,7 +2,10 @@ import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';
 import { randomUUID } from 'node:crypto';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
-import { packSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
+import {
+  packSigner,
+  packSignerAtHand,
+} from '#shared/receipts/signing/files/current-receipt-signer.ts';
 import { loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { didDocument, jwks } from '#shared/receipts/signing/publication.ts';
 import { signingAgentOf } from '#shared/receipts/signing/sockets/signing-agent.ts';
@@ -61,7 +64,7 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
       keptDays: config.packsKeptDays,
     },
     issuer,
-    signer: () => packSigner(keys),
+    signer: () => packSignerAtHand(keys),
     events: exportEvents(log, registry),
     asked: {
       timestamp: config.tsaUrl !== undefined,

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
+import type { Away } from '#shared/packs/postgres/export-jobs.ts';
 import { metricsOf } from '#shared/process/metrics.ts';
 import type { PackFailure } from './failure.ts';
 
@@ -25,6 +26,11 @@ export function exportEvents(log: Logger, registry: Registry) {
     /** For some seconds: others have not attested its anchor yet. */
     waiting: (record: ExportRecord): void =>
       log.debug({ event: 'export_waiting', ...facts(record) }),
+    /** For up to a day: what it cannot be made without is away. */
+    held(record: ExportRecord, away: Away, error: unknown): void {
+      runs.inc({ outcome: 'held' });
+      log.warn({ event: 'export_held', ...facts(record), away, err: error });
+    },
     ready(record: ExportRecord, sizeBytes: number, durationMs: number): void {
       runs.inc({ outcome: 'ready' });
       receipts.inc(record.total);

@@ -2,7 +2,12 @@ import { HOUR_MS } from '#shared/kernel/time.ts';
 import { BYTES_PER_RECEIPT } from '#shared/packs/export-record.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import type { ObjectStore, ObjectUpload } from '#shared/kernel/object-store.ts';
-import type { ExportJobs, ExportRun } from '#shared/packs/postgres/export-jobs.ts';
+import {
+  AWAY,
+  type Away,
+  type ExportJobs,
+  type ExportRun,
+} from '#shared/packs/postgres/export-jobs.ts';
 import type { AskedAttestation } from '#shared/packs/attestation.ts';
 import type { PackSource } from '#shared/packs/postgres/pack-source.ts';
 import type { CredentialSigner } from '#shared/receipts/signing/signer.ts';
@@ -10,7 +15,7 @@ import { buildPack } from './build-pack.ts';
 import type { PackDocuments } from './documents.ts';
 import type { ExportEvents } from './events.ts';
 import { DamagedArchive } from '#shared/ledger/body-archive.ts';
-import { ExportLost, PackFailure } from './failure.ts';
+import { awayFor, ExportLost, ofStore, PackFailure } from './failure.ts';
 import { damaged } from './sections.ts';
 import type { OperatorStatement } from './operator-statement.ts';
 
@@ -69,17 +74,34 @@ export async function runExport(
     events.ready(run.record, pack.sizeBytes, now() - startedAt);
   } catch (caught) {
     const error = caught instanceof DamagedArchive ? damaged(caught.message) : caught;
+    const away = stopping.aborted ? null : awayFor(error);
     if (error instanceof PackFailure) {
-      await jobs.fail(run, error);
-      events.failed(run.record, error);
+      await fail(deps, run, error);
     } else if (error instanceof ExportLost) {
       await jobs.release(run, 'now');
       events.lost(run.record);
+    } else if (away !== null) {
+      await awaitReturn(deps, run, { away, error });
     } else {
       await jobs.release(run, stopping.aborted ? 'now' : 'later');
       events.interrupted(run.record, error);
     }
   }
+}
+
+async function fail({ jobs, events }: RunExportDeps, run: ExportRun, why: PackFailure) {
+  await jobs.fail(run, why);
+  events.failed(run.record, why);
+}
+
+/** Gives it back until what is away may be there again, or gives it up when it has waited for its time. */
+async function awaitReturn(
+  deps: RunExportDeps,
+  run: ExportRun,
+  { away, error }: { away: Away; error: unknown },
+): Promise<void> {
+  if (await deps.jobs.awaitReturn(run, away)) return deps.events.held(run.record, away, error);
+  await fail(deps, run, new PackFailure('given_up', `It has waited for a day. ${AWAY[away]}`));
 }
 
 /** Whether it was given back, because others have not attested its anchor yet and may still do. */
@@ -101,7 +123,7 @@ async function write(
   const heart = startHeartbeat(jobs, run);
   let upload: ObjectUpload | undefined;
   try {
-    upload = await store.create(id, total * BYTES_PER_RECEIPT);
+    upload = await ofStore(store.create(id, total * BYTES_PER_RECEIPT));
     const target = upload;
     const pack = await buildPack({
       ...run.record,
@@ -112,11 +134,11 @@ async function write(
       issuer,
       signer: signer(),
       asked,
-      sink: (bytes) => target.write(bytes),
+      sink: (bytes) => ofStore(target.write(bytes)),
       onProgress: (done) => heart.beat(done),
       signal: stopping,
     });
-    await upload.commit();
+    await ofStore(upload.commit());
     upload = undefined;
     const { keptDays } = operator;
     if (!(await jobs.finish(run, { ...pack, keptDays }))) throw new ExportLost();

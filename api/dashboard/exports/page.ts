@@ -169,6 +169,7 @@ function stateOf({ status, done, total }: ExportRecord): Html {
 /** One pack: how far it is, and what it is when it is ready. */
 export function exportPage(frame: Frame, record: ExportRecord): Html {
   const { id, status, done, total, sizeBytes, sha256, error, firstIndex, lastIndex } = record;
+  const { waitsBecause } = record;
   const address = `${base(frame)}/${id}`;
   const underWay = status === 'queued' || status === 'running';
   return html`<div id="live" class="stack" ${underWay ? html`data-live="2"` : undefined}>
@@ -195,6 +196,17 @@ export function exportPage(frame: Frame, record: ExportRecord): Html {
               </p>
             </section>`
           : undefined
+      }
+      ${
+        waitsBecause === null
+          ? undefined
+          : note(
+              'warn',
+              html`<p>
+                <strong>The pack waits.</strong> ${waitsBecause} It goes on by itself when that is
+                over, and is given up a day after it was asked for.
+              </p>`,
+            )
       }
       ${
         error === null

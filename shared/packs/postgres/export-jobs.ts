@@ -28,6 +28,17 @@ const ANCHOR_LOOK_S = 5;
 
 const BUILDER = { kind: 'system', id: 'exports' } as const;
 
+/** So long after it was asked for an export waits for what is away, as jobs do for a build that reads them. */
+const AWAY_WAIT_S = 86_400;
+const AWAY_LOOK_S = 30;
+
+/** What a pack cannot be made without and may be back in a while, in words that its owner sees. */
+export const AWAY = {
+  store: 'A store that it needs is away.',
+  key: 'The key that seals it cannot be reached.',
+} as const;
+export type Away = keyof typeof AWAY;
+
 /** A run of an export: one process, one attempt. Others may not write to the export while it lasts. */
 export interface ExportRun {
   runId: string;
@@ -131,19 +142,11 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
      * Gives an export back for some seconds in which others may attest the anchor, so that no builder is held meanwhile.
      * False when it has waited for its time, and is to be built with what there is.
      */
-    async awaitAnchor({ record, runId }: ExportRun): Promise<boolean> {
-      const { numUpdatedRows } = await updateRun(db, { id: record.id, runId })
-        .set((eb) => ({
-          status: 'queued',
-          run_id: null,
-          run_at: null,
-          runs: eb('runs', '-', 1),
-          not_before: ahead(ANCHOR_LOOK_S),
-        }))
-        .where('created_at', '>', ago(ANCHOR_WAIT_S))
-        .executeTakeFirstOrThrow();
-      return numUpdatedRows === 1n;
-    },
+    awaitAnchor: (run: ExportRun): Promise<boolean> =>
+      putOff(db, run, { forS: ANCHOR_WAIT_S, lookS: ANCHOR_LOOK_S }),
+    /** The same, until what is away may be back, which its owner reads meanwhile. False after a day. */
+    awaitReturn: (run: ExportRun, away: Away): Promise<boolean> =>
+      putOff(db, run, { forS: AWAY_WAIT_S, lookS: AWAY_LOOK_S, because: AWAY[away] }),
     /**
      * Ids of exports that wait, or whose run has fallen silent. Organisations take turns: first comes the one whose last
      * export was begun longest ago, whether that was deleted since or not.
@@ -278,6 +281,27 @@ const ago = (seconds: number | RawBuilder<unknown>): RawBuilder<Date> =>
 const updateRun = (db: Queries, { id, runId }: { id: string; runId: string }) =>
   db.updateTable('export').where('id', '=', id).where('run_id', '=', runId);
 
+/** Gives an export back for some seconds, which counts as no run. False when it was asked for too long ago to wait. */
+async function putOff(
+  db: Queries,
+  { record, runId }: ExportRun,
+  { forS, lookS, because = null }: { forS: number; lookS: number; because?: string | null },
+): Promise<boolean> {
+  const { numUpdatedRows } = await updateRun(db, { id: record.id, runId })
+    .set((eb) => ({
+      status: 'queued',
+      run_id: null,
+      run_at: null,
+      runs: eb('runs', '-', 1),
+      not_before: ahead(lookS),
+      // Without a code it is no failure.
+      error_message: because,
+    }))
+    .where('created_at', '>', ago(forS))
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows === 1n;
+}
+
 /** The row's lock makes two that claim at once take turns; the second finds a run that is alive. */
 const claimExport = (db: Queries, id: string, runId: string) =>
   db
@@ -288,6 +312,7 @@ const claimExport = (db: Queries, id: string, runId: string) =>
       run_at: now,
       runs: eb('runs', '+', 1),
       done: 0,
+      error_message: null,
       started_at: eb.fn.coalesce('started_at', now),
     }))
     .where('id', '=', id)

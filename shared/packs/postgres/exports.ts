@@ -389,6 +389,7 @@ export function exportOf(row: ExportRow): ExportRecord {
     sha256: row.sha256,
     error:
       row.error_code === null ? null : { code: row.error_code, message: row.error_message ?? '' },
+    waitsBecause: row.status === 'queued' ? row.error_message : null,
     createdAt: row.created_at.getTime(),
     startedAt: row.started_at?.getTime() ?? null,
     finishedAt: row.finished_at?.getTime() ?? null,

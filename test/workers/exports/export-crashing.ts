@@ -67,6 +67,7 @@ await runExport(
     events: {
       started: ignore,
       waiting: ignore,
+      held: ignore,
       ready: ignore,
       failed: ignore,
       lost: ignore,

@@ -35,6 +35,16 @@ export function packSigner(place: SigningKeysPlace): CredentialSigner {
   return signerOf('packs', loadSigningKeys(place.dir), place);
 }
 
+/**
+ * The same, with an agent that holds the key now: a pack may take hours, and is sealed at its end.
+ * @throws SigningKeyProblem also `agent_away`, `agent_refused`
+ */
+export function packSignerAtHand(place: SigningKeysPlace): CredentialSigner {
+  const { privateKeyPem, publicKey } = activeKey(loadSigningKeys(place.dir), 'packs');
+  if (privateKeyPem === undefined) place.agent?.demand(publicKey);
+  return packSigner(place);
+}
+
 function signerOf(
   purpose: 'packs' | 'receipts',
   keys: readonly SigningKey[],

@@ -53,10 +53,12 @@ export class SigningAgent {
     const signature = signatureIn(this.#ask(signRequest(publicKey, data)));
     // What is wrong once in the ledger stays there.
     if (signature && verify(null, data, publicKeyFromRaw(publicKey), signature)) return signature;
-    throw new SigningKeyProblem(
-      'agent_refused',
-      `The signing agent at ${this.#path} does not sign with ${Buffer.from(publicKey).toString('base64')}. Does \`ssh-add -L\` show this key there?`,
-    );
+    throw this.#refused(publicKey);
+  }
+
+  /** @throws SigningKeyProblem as `sign` does, without a signature */
+  demand(publicKey: Uint8Array): void {
+    if (!this.holds(publicKey)) throw this.#refused(publicKey);
   }
 
   /** Whether it has the key. @throws SigningKeyProblem `agent_away` */
@@ -119,6 +121,13 @@ export class SigningAgent {
     thread.on('exit', lose);
     this.#thread = thread;
     return port1;
+  }
+
+  #refused(publicKey: Uint8Array): SigningKeyProblem {
+    return new SigningKeyProblem(
+      'agent_refused',
+      `The signing agent at ${this.#path} does not sign with ${Buffer.from(publicKey).toString('base64')}. Does \`ssh-add -L\` show this key there?`,
+    );
   }
 
   #away(why: string): SigningKeyProblem {

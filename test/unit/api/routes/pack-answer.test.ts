@@ -18,6 +18,7 @@ const RECORD: ExportRecord = {
   sizeBytes: 3,
   sha256: '00'.repeat(32),
   error: null,
+  waitsBecause: null,
   createdAt: 0,
   startedAt: 0,
   finishedAt: 0,
