@@ -22,6 +22,7 @@ export interface ComposeService {
   cap_drop?: string[];
   security_opt?: string[];
   tmpfs?: string[];
+  mem_limit?: string;
   logging?: { options: Record<string, string> };
   stop_grace_period?: string;
   depends_on?: Record<string, { condition: string }>;
@@ -68,6 +69,7 @@ export function podmanFlags(
     ...(service.cap_drop ?? []).map((name) => `--cap-drop=${name}`),
     ...(service.security_opt ?? []).map((option) => `--security-opt=${option}`),
     ...(service.tmpfs ?? []).map((path) => `--tmpfs=${path}`),
+    ...(service.mem_limit === undefined ? [] : [`--memory=${service.mem_limit}`]),
     ...settings.map(([name, value]) => `--env=${name}=${interpolated(String(value), shell)}`),
     ...(service.volumes ?? []).map((volume) => `--volume=${mounted(volume, volumes)}`),
   ];

@@ -15,6 +15,8 @@ interface PodSpec {
   terminationGracePeriodSeconds?: number;
   securityContext?: Record<string, unknown>;
   containers: Container[];
+  /** With a policy of restarts: those that run beside the others. */
+  initContainers?: Container[];
   volumes?: {
     name: string;
     hostPath?: unknown;
@@ -55,7 +57,7 @@ export function breachesIn(manifests: readonly Manifest[]): string[] {
 }
 
 function breachesOfPod(pod: PodSpec, serves: boolean): string[] {
-  const { securityContext: user = {}, volumes = [], containers } = pod;
+  const { securityContext: user = {}, volumes = [], containers, initContainers = [] } = pod;
   const rules: [string, boolean][] = [
     ['it may run as root', user['runAsNonRoot'] === true && user['runAsUser'] !== 0],
     ['its system calls are not filtered', JSON.stringify(user).includes('RuntimeDefault')],
@@ -75,6 +77,8 @@ function breachesOfPod(pod: PodSpec, serves: boolean): string[] {
   return [
     ...rules.filter(([, holds]) => !holds).map(([breach]) => breach),
     ...containers.flatMap((container) => breachesOfContainer(container, serves)),
+    // What a process needs is asked for by its own probes.
+    ...initContainers.flatMap((container) => breachesOfContainer(container, false)),
   ];
 }
 

@@ -39,6 +39,14 @@ export const TAKEN: Readonly<Record<string, object>> = {
         { to: [{ ipBlock: { cidr: '10.0.0.0/24' } }], ports: [{ port: 5432 }, { port: 6379 }] },
       ],
     },
+    admin: {
+      enabled: true,
+      from: [{ namespaceSelector: { matchLabels: { name: 'crm' } } }],
+    },
+    signingAgent: {
+      image: 'registry.example/openssh:9.2',
+      existingSecret: 'docket-signing-agent',
+    },
     podMonitor: { enabled: true, labels: { release: 'prometheus' } },
     keda: { enabled: true, prometheusAddress: 'http://prometheus.monitoring:9090' },
     nodeSelector: { pool: 'gateway' },
@@ -53,6 +61,8 @@ export const REFUSED: Readonly<Record<string, object>> = {
   'an address with a path': { ...LEAST, publicUrl: 'https://gateway.example/v1' },
   'packs where pods cannot write': { ...LEAST, exportStore: '/var/packs' },
   'a secret among the settings': { ...LEAST, settings: { DATABASE_URL: 'postgres://x' } },
+  'a setting that has a value of its own': { ...LEAST, settings: { ADMIN_PORT: 9090 } },
+  'an admin API on the port of the metrics': { ...LEAST, admin: { enabled: true, port: 9464 } },
   'a number of processes that is a word': { ...LEAST, processes: { api: { replicas: 'two' } } },
   'a credential of a process that there is not': {
     ...LEAST,

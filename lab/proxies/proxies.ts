@@ -92,7 +92,8 @@ export const PROXIES: readonly Proxy[] = [NGINX, CADDY];
 
 /** Has systemd look at the units as they are. @throws Error with what is wrong */
 export function checkUnits(directory: string): void {
-  const units = ['docket@.service', 'docket-release.service'].map((name) => {
+  const names = ['docket@.service', 'docket-release.service', 'docket-signing-agent.service'];
+  const units = names.map((name) => {
     const file = join(directory, name.replace('@', '@api-2'));
     writeFileSync(file, textOf(`systemd/${name}`));
     return file;

@@ -2,10 +2,10 @@
 {{- define "docket.processes" -}}
 api: { signingKeys: true, laneKeys: true, session: true, exports: true }
 inference: { laneKeys: true }
-receipts: { signingKeys: true, laneKeys: true }
-ledger: { signingKeys: true }
-recalculation: { signingKeys: true }
-exports: { signingKeys: true, exports: true }
+receipts: { signingKeys: true, laneKeys: true, signs: true }
+ledger: { signingKeys: true, signs: true }
+recalculation: { signingKeys: true, signs: true }
+exports: { signingKeys: true, exports: true, signs: true }
 purge: { exports: true }
 housekeeping: {}
 {{- end }}

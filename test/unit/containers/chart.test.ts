@@ -120,6 +120,12 @@ describe('what no pod of the chart may do', () => {
     expect(breachesIn([POLICY, deployment(pod, container)])).toEqual([`Deployment api: ${breach}`]);
   });
 
+  it('is found in what runs beside a process', () => {
+    const agent = { ...CONTAINER, securityContext: {} };
+    const found = breachesIn([POLICY, deployment({ initContainers: [agent] }, {})]);
+    expect(found).toContain('Deployment api: it may gain rights');
+  });
+
   it('is found: no network policy', () => {
     const found = breachesIn([deployment({}, {})]);
     expect(found).toEqual(['Deployment api: no network policy is of it']);

@@ -51,6 +51,10 @@ describe('compose.yaml', () => {
     }
   });
 
+  it('bounds the memory of every process', () => {
+    for (const [, { mem_limit: limit }] of ours) expect(limit).toBe('1g');
+  });
+
   it('gives no process a secret in its environment', () => {
     const environments = JSON.stringify(ours.map(([, { environment }]) => environment));
     expect(environments).not.toMatch(/"(DATABASE_URL|REDIS_URL|SESSION_SECRET)"/);
