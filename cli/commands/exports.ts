@@ -10,7 +10,7 @@ import { readKeyFile } from '#cli/ask-api.ts';
 import { apiExports, type ExportAccess, operatorExports } from '#cli/exports/access.ts';
 import { downloadExport, waitForExport } from '#cli/exports/transfer.ts';
 import { actorFrom, asOperator, REASON, TICKET } from '#cli/operator.ts';
-import { printFields, printJson } from '#cli/print.ts';
+import { printFields, printJson, printTable } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
 
@@ -50,6 +50,9 @@ export function register(program: Command): void {
     .option('--checkpoint <size>', 'a signed checkpoint’s size; the newest when absent')
     .option('--wait', 'until the pack is ready')
     .action(create);
+  withAccess(exports.command('list').description('the newest packs, newest first')).action(
+    (options: AccessOptions) => withExports(options, (access) => list(access, options)),
+  );
   withAccess(exports.command('wait <id>').description('wait until a pack is ready')).action(
     (id: string, options: AccessOptions) =>
       withExports(options, async (access) => show(await wait(access, id), options)),
@@ -64,6 +67,20 @@ function create(options: CreateOptions): Promise<void> {
     const created = await access.create(requestOf(options));
     show(options.wait === true ? await wait(access, created.id) : created, options);
   });
+}
+
+async function list(access: ExportAccess, { json }: AccessOptions): Promise<void> {
+  const found = await access.list();
+  if (json === true) return printJson(found);
+  const rows = found.map(({ id, status, progress, size_bytes: bytes, created_at, expires_at }) => ({
+    id,
+    status,
+    receipts: progress.total,
+    bytes,
+    asked_for: created_at,
+    kept_until: expires_at,
+  }));
+  printTable(rows, 'There is no pack.');
 }
 
 function download(id: string, options: AccessOptions & { output?: string }): Promise<void> {

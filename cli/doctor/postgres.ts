@@ -49,7 +49,7 @@ export async function examinePostgres(databases: Databases): Promise<Finding[]> 
     return [
       version(facts),
       connections(facts),
-      ...(ours ? [] : [login(facts), ...connectionOf(way, pooler, facts)]),
+      ...(ours ? [] : [login(facts), archive(facts), ...connectionOf(way, pooler, facts)]),
       ...(pooler === undefined ? [] : [await direct(databases.directUrl)]),
       ...(databases.readUrl === undefined ? [] : [await replica(pool, databases.readUrl, pooler)]),
       compareClocks('PostgreSQL', Number(facts.now_ms), asked, answered),
@@ -165,6 +165,8 @@ const FACTS = statement(
     now_ms: 'numeric',
     login: 'text',
     owns: 'bool',
+    archive_mode: 'text',
+    archive_fails: 'bool?',
   },
   `select current_setting('server_version') as version,
           current_setting('max_connections') as max_connections,
@@ -174,7 +176,9 @@ const FACTS = statement(
           (select rolsuper from pg_roles where rolname = session_user)
             or pg_has_role(session_user,
                  (select relowner from pg_class where oid = to_regclass('schema_migration')),
-                 'member') as owns`,
+                 'member') as owns,
+          current_setting('archive_mode') as archive_mode,
+          (select last_failed_time > coalesce(last_archived_time, '-infinity') from pg_stat_archiver) as archive_fails`,
 );
 type Facts = Row<typeof FACTS>;
 
@@ -188,6 +192,19 @@ function connections({ max_connections: text }: Facts): Finding {
   if (Number(text) >= CONNECTIONS_MIN) return ok(name, `max_connections is ${text}`);
   const fix = `raise max_connections to ${CONNECTIONS_MIN}, or lower DATABASE_POOL_MAX`;
   return warning(name, `max_connections is ${text}`, fix);
+}
+
+/** Whether what was written ahead leaves the machine, as docs/operations.md wants it of a backup. */
+function archive({ archive_mode: mode, archive_fails: fails }: Facts): Finding {
+  const name = 'PostgreSQL archive';
+  if (mode === 'off') {
+    const fix =
+      'archive WAL, as docs/operations.md says under Backup and restore, unless pg_receivewal or your provider keeps it';
+    return warning(name, 'archive_mode is off', fix);
+  }
+  if (fails !== true) return ok(name, `archive_mode is ${mode}`);
+  const fix = 'mend archive_command: until it works, WAL fills the disk and no backup has it';
+  return problem(name, 'the last attempt to archive WAL failed', fix);
 }
 
 function login({ login: name, owns }: Facts): Finding {

@@ -5,10 +5,15 @@ import { Fault } from '#shared/kernel/errors.ts';
 import type { ObjectStore } from '#shared/kernel/object-store.ts';
 import type { ExportRegistry, ExportRequest } from '#shared/packs/postgres/exports.ts';
 
+/** A page of the API: packs are kept for days, so an organisation with more has them by its dashboard. */
+const LISTED_MAX = 100;
+
 /** Where exports are asked for: the API, as a caller with a key, or the database, as an operator. */
 export interface ExportAccess {
   create(request: ExportRequest): Promise<ExportDescription>;
   get(id: string): Promise<ExportDescription>;
+  /** The newest ones, newest first. Deleted ones are left out. */
+  list(): Promise<readonly ExportDescription[]>;
   /** The pack from byte `start` on. */
   open(wanted: ExportDescription, start: number): Promise<AsyncIterable<Uint8Array>>;
 }
@@ -31,6 +36,10 @@ export function operatorExports(options: OperatorExportsOptions): ExportAccess {
   return {
     create: async (request) => describeExport(await exports.create(orgId, request, actor)),
     get: async (id) => describeExport(await find(id)),
+    async list() {
+      const { items } = await exports.list({ orgId, limit: LISTED_MAX, order: 'desc' });
+      return items.map(describeExport);
+    },
     async open({ id, size_bytes: size }, start) {
       const record = await find(id);
       // Written down before the pack is opened: a stream that is not handed over would stay open.
@@ -54,6 +63,10 @@ export function apiExports(access: ApiAccess): ExportAccess {
   return {
     create: (request) => read(ask('POST', '', { body: bodyOf(request) })),
     get: (id) => read(ask('GET', `/${encodeURIComponent(id)}`)),
+    async list() {
+      const answer = await ask('GET', `?limit=${LISTED_MAX}&order=desc`);
+      return ((await answer.json()) as { data: ExportDescription[] }).data;
+    },
     async open({ id, sha256 }, start) {
       const path = `/${encodeURIComponent(id)}/download`;
       const rest = { range: `bytes=${start}-`, 'if-range': `"${sha256}"` };

@@ -117,6 +117,12 @@ describe('docket doctor', () => {
     }
   });
 
+  it('warns where WAL is not archived', async () => {
+    const { report } = await examined(healthy);
+    const found = report.findings.find(({ name }) => name === 'PostgreSQL archive');
+    expect(found).toMatchObject({ verdict: 'warning', detail: 'archive_mode is off' });
+  });
+
   it('says which stores cannot be reached, and goes on to the rest', async () => {
     const nowhere = {
       DATABASE_URL: 'postgres://u:hush@127.0.0.1:1/d',

@@ -65,6 +65,8 @@ describe('docket exports', () => {
       status: 'ready',
       progress: { done: 18, total: 18 },
     });
+    const listed = await docket('exports', 'list', ...asOperator);
+    expect(listed.stdout).toMatch(new RegExp(`^${id} +ready +18 `, 'm'));
     const path = join(directory, 'pack.zip');
     const fetched = await docket('exports', 'download', id, ...asOperator, '-o', path);
     expect([fetched.code, fetched.stderr]).toEqual([0, '']);
