@@ -29,9 +29,14 @@ export class Watchers {
 
   static async start(
     programs: Programs,
-    options: { scratch: string; dataDir: string; factor: number },
+    options: {
+      scratch: string;
+      /** Where processes serve their metrics now. */
+      targets: () => Promise<string[]>;
+      factor: number;
+    },
   ): Promise<Watchers> {
-    const { scratch, dataDir, factor } = options;
+    const { scratch, targets, factor } = options;
     const [port, alertPort] = [await claimPort(HOST, 0), await claimPort(HOST, 0)];
     await writeFile(
       join(scratch, 'alertmanager.yml'),
@@ -52,7 +57,7 @@ export class Watchers {
     const following = new AbortController();
     try {
       await writeConfiguration(scratch, alertPort, factor);
-      void followProcesses(dataDir, join(scratch, 'processes.json'), following.signal);
+      void follow(targets, join(scratch, 'processes.json'), following.signal);
       const prometheus = await Server.start(
         programs.prometheus,
         [
@@ -119,13 +124,21 @@ async function writeConfiguration(
   );
 }
 
-/** A process that is started again has another port: Prometheus is told where each is now. */
-async function followProcesses(dataDir: string, path: string, signal: AbortSignal): Promise<void> {
+/** Those of an instance: a process that is started again has another port. */
+export async function targetsOf(dataDir: string): Promise<string[]> {
+  const { processes = [] } = (await readDevFile(dataDir)) ?? {};
+  return [...new Set(processes.map((one) => `${HOST}:${one.metrics_port}`))];
+}
+
+/** Tells Prometheus where each is now. */
+async function follow(
+  targetsNow: () => Promise<string[]>,
+  path: string,
+  signal: AbortSignal,
+): Promise<void> {
   let known = '';
   while (!signal.aborted) {
-    const { processes = [] } = (await readDevFile(dataDir)) ?? {};
-    const targets = [...new Set(processes.map((one) => `${HOST}:${one.metrics_port}`))];
-    const text = JSON.stringify([{ targets }]);
+    const text = JSON.stringify([{ targets: await targetsNow() }]);
     if (text !== known) {
       await writeFile(`${path}.new`, text);
       await rename(`${path}.new`, path);

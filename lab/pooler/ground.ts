@@ -16,6 +16,8 @@ import { startReplica } from '#test/support/replica.ts';
 import { type PgBouncer, startPgBouncer } from './pgbouncer.ts';
 import { type Ended, fileOf, run, type Running, start, type Variables } from './product.ts';
 
+/** Of each login: fewer than a process asks for, so that processes and requests share them. */
+const SERVERS = 2;
 const PASSWORD = 'a-word-of-the-lab';
 
 /** PostgreSQL with a replica, PgBouncer before it, Redis, the sandbox, and a login for each process. */
@@ -108,6 +110,7 @@ async function make(binary: string) {
   const pooler = {
     binary,
     directory: join(directory, 'pgbouncer'),
+    servers: SERVERS,
     server: new URL(postgres.url),
     logins: new Map(logins.map((login) => [`docket_${login}`, PASSWORD])),
   };

@@ -6,8 +6,6 @@ import { type RunningServer, startServer, withPort } from '#embedded/stores/serv
 import { giveTo, runAs, unprivilegedUser } from '#embedded/stores/unprivileged-user.ts';
 
 const READY_MS = 10_000;
-/** Of each login: fewer than a process asks for, so that processes and requests share them. */
-const SERVERS = 2;
 const PLACES = ['pgbouncer', '/usr/sbin/pgbouncer'];
 
 /** The program and what it says of itself; undefined where it is not installed. */
@@ -23,15 +21,17 @@ export interface PgBouncer extends RunningServer {
   port: number;
 }
 
-/** PgBouncer by transaction, as it is shipped but for the number of connections. @param logins name → password */
+/** PgBouncer by transaction, as it is shipped but for the number of connections where one is named. @param logins name → password */
 export async function startPgBouncer(options: {
   binary: string;
   directory: string;
   server: URL;
   logins: ReadonlyMap<string, string>;
   port?: number;
+  /** Connections to the server for each login; as it is shipped when absent. */
+  servers?: number;
 }): Promise<PgBouncer> {
-  const { binary, directory, server, logins } = options;
+  const { binary, directory, server, logins, servers } = options;
   await mkdir(directory, { recursive: true });
   const users = join(directory, 'users.txt');
   await writeFile(users, [...logins].map(([name, word]) => `"${name}" "${word}"\n`).join(''));
@@ -48,7 +48,7 @@ export async function startPgBouncer(options: {
       'auth_type = scram-sha-256',
       `auth_file = ${users}`,
       'pool_mode = transaction',
-      `default_pool_size = ${SERVERS}`,
+      ...(servers === undefined ? [] : [`default_pool_size = ${servers}`]),
     ];
     await writeFile(file, `${lines.join('\n')}\n`);
     if (user !== undefined) await giveTo(user, directory);

@@ -5,7 +5,8 @@ import type { Role } from '#shared/config/settings.ts';
 import { childEnvironment } from '#test/support/child-environment.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const READY_MS = 120_000;
+/** Far longer than a start takes: on a busy machine several are at it at once. */
+const READY_MS = 300_000;
 
 export interface Ended {
   code: number | null;

@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Two of each role on the path of an answer, so that one can be away. */
 const REPLICAS = 'api=2,inference=2,receipts=2,ledger=2';
 /** A start after everything was killed recovers both stores first, on a machine that is busy. */
-const READY_MS = 120_000;
+const READY_MS = 300_000;
 const STOP_MS = 60_000;
 const LOOK_MS = 50;
 
@@ -31,7 +31,7 @@ export class Instance {
   readonly #env: Environment;
   readonly #mounted: boolean;
   #launcher!: ChildProcess;
-  #info!: DevFile;
+  #info: DevFile | undefined;
 
   static async start(options: InstanceOptions = {}): Promise<Instance> {
     const directory = await mkdtemp(join(tmpdir(), 'docket-storm-'));
@@ -59,7 +59,7 @@ export class Instance {
   }
 
   get info(): DevFile {
-    return this.#info;
+    return this.#info!;
   }
 
   /** Everything that the instance has written, of all its lives. */
@@ -93,7 +93,7 @@ export class Instance {
 
   /** The processes of a role that are alive now. */
   async pids(role: Role): Promise<number[]> {
-    const { processes } = (await readDevFile(this.dataDir)) ?? this.#info;
+    const { processes } = (await readDevFile(this.dataDir)) ?? this.info;
     return processes.filter((one) => one.role === role && isAlive(one.pid)).map(({ pid }) => pid);
   }
 
@@ -117,7 +117,8 @@ export class Instance {
 
   /** Kills the launcher, every role and both stores at the same moment. */
   async killEverything(): Promise<void> {
-    const { processes } = (await readDevFile(this.dataDir)) ?? this.#info;
+    // One that never got ready has said of none where it is.
+    const { processes } = (await readDevFile(this.dataDir)) ?? this.#info ?? { processes: [] };
     const stores = [await this.storePid('postgres'), await this.storePid('redis')];
     const pids = [this.#launcher.pid, ...stores, ...processes.map(({ pid }) => pid)].filter(
       (pid) => pid !== undefined,

@@ -71,8 +71,21 @@ export class RedisSentinel {
 
   /** What the product is told. */
   get env(): Environment {
+    return { REDIS_URL: this.urlOf('', PASSWORD) };
+  }
+
+  /** The address by which a user of the servers finds them. */
+  urlOf(user: string, password: string): string {
     const hosts = this.#sentinels.map(({ port }) => `${HOST}:${port}`).join(',');
-    return { REDIS_URL: `redis+sentinel://:${encodeURIComponent(PASSWORD)}@${hosts}/${NAME}` };
+    return `redis+sentinel://${user}:${encodeURIComponent(password)}@${hosts}/${NAME}`;
+  }
+
+  /** Has every server do a command, as one that none tells the others. */
+  async everywhere(words: readonly string[]): Promise<void> {
+    for (const { port } of this.#servers) {
+      const said = await ask(port, words);
+      if (!said.startsWith('OK')) throw new Error(`${words[0]}: ${said}`);
+    }
   }
 
   /** Kills the server that takes writes, without warning. */

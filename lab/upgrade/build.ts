@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { hash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { copyFile, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Variables } from '#lab/pooler/product.ts';
+import { inUserCache } from '#lab/upstreams/cache.ts';
 import { COMMIT_FILE } from '#shared/process/build.ts';
 import { childEnvironment } from '#test/support/child-environment.ts';
 
@@ -36,7 +38,7 @@ export function oldestCommit(): string | undefined {
 
 /**
  * Puts the tree of a commit into a folder. Not as a further worktree: that would be noted in the repository, and stay there
- * when the run is killed. It has our dependencies where those of run time are the same, and else installs its own.
+ * when the run is killed. It has our dependencies where those of run time are the same, and else its own, which are installed once.
  */
 export async function unpack(commit: string, root: string): Promise<Build> {
   await mkdir(root);
@@ -49,9 +51,22 @@ export async function unpack(commit: string, root: string): Promise<Build> {
   const [theirs, ours] = await Promise.all(
     [root, ROOT].map(async (folder) => runTimeOf(await readFile(join(folder, LOCK_FILE), 'utf8'))),
   );
-  if (theirs === ours) await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'));
-  else execFileSync('npm', ['ci'], { cwd: root, stdio: 'inherit' });
+  const dependencies = theirs === ours ? ROOT : await installed(root, theirs!);
+  await symlink(join(dependencies, 'node_modules'), join(root, 'node_modules'));
   return { name: commit.slice(0, 12), root };
+}
+
+/** A folder with the dependencies of a tree. One that is there is whole: it gets its name at the end. */
+async function installed(root: string, runTime: string): Promise<string> {
+  const folder = join(inUserCache('builds'), hash('sha256', runTime).slice(0, 16));
+  if (existsSync(folder)) return folder;
+  const partial = `${folder}.${process.pid}`;
+  await mkdir(partial, { recursive: true });
+  for (const name of ['package.json', LOCK_FILE])
+    await copyFile(join(root, name), join(partial, name));
+  execFileSync('npm', ['ci'], { cwd: partial, stdio: 'inherit' });
+  await rename(partial, folder);
+  return folder;
 }
 
 /** The packages of a lock file that the product runs with. */
