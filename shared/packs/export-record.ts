@@ -16,6 +16,13 @@ export const BYTES_PER_RECEIPT = 4_096;
 export const EXPORT_STATUSES = ['queued', 'running', 'ready', 'failed', 'expired'] as const;
 type ExportStatus = (typeof EXPORT_STATUSES)[number];
 
+/** What a pack cannot be made without and may be back in a while, in words that its owner sees. */
+export const AWAY = {
+  store: 'A store that it needs is away.',
+  key: 'The key that seals it cannot be reached.',
+} as const;
+export type Away = keyof typeof AWAY;
+
 /** An evidence pack that was asked for. Times in epoch milliseconds. */
 export interface ExportRecord extends PackRange {
   id: string;

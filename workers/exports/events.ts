@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { ExportRecord } from '#shared/packs/export-record.ts';
-import type { Away } from '#shared/packs/postgres/export-jobs.ts';
+import type { Away, ExportRecord } from '#shared/packs/export-record.ts';
 import { metricsOf } from '#shared/process/metrics.ts';
 import type { PackFailure } from './failure.ts';
 

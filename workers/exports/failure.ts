@@ -1,6 +1,6 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { isStoreAway } from '#shared/kernel/store-away.ts';
-import type { Away } from '#shared/packs/postgres/export-jobs.ts';
+import type { Away } from '#shared/packs/export-record.ts';
 import { SigningKeyProblem } from '#shared/receipts/signing/problem.ts';
 
 /** Why a pack cannot be built, however often it is tried. The owner of the export sees code and message. */

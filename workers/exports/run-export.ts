@@ -1,13 +1,8 @@
 import { HOUR_MS } from '#shared/kernel/time.ts';
-import { BYTES_PER_RECEIPT } from '#shared/packs/export-record.ts';
+import { AWAY, type Away, BYTES_PER_RECEIPT } from '#shared/packs/export-record.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import type { ObjectStore, ObjectUpload } from '#shared/kernel/object-store.ts';
-import {
-  AWAY,
-  type Away,
-  type ExportJobs,
-  type ExportRun,
-} from '#shared/packs/postgres/export-jobs.ts';
+import type { ExportJobs, ExportRun } from '#shared/packs/postgres/export-jobs.ts';
 import type { AskedAttestation } from '#shared/packs/attestation.ts';
 import type { PackSource } from '#shared/packs/postgres/pack-source.ts';
 import type { CredentialSigner } from '#shared/receipts/signing/signer.ts';

@@ -7,7 +7,7 @@ import type { Database } from '#shared/kernel/postgres/database.ts';
 import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import type { ExportRecord } from '../export-record.ts';
+import { AWAY, type Away, type ExportRecord } from '../export-record.ts';
 import { EXPORT_SHOWN_S } from '../retention.ts';
 import type { TotalsDocument } from '../seal-format.ts';
 import { eventOf, EXPORT_COLUMNS, exportOf } from './exports.ts';
@@ -31,13 +31,6 @@ const BUILDER = { kind: 'system', id: 'exports' } as const;
 /** So long after it was asked for an export waits for what is away, as jobs do for a build that reads them. */
 const AWAY_WAIT_S = 86_400;
 const AWAY_LOOK_S = 30;
-
-/** What a pack cannot be made without and may be back in a while, in words that its owner sees. */
-export const AWAY = {
-  store: 'A store that it needs is away.',
-  key: 'The key that seals it cannot be reached.',
-} as const;
-export type Away = keyof typeof AWAY;
 
 /** A run of an export: one process, one attempt. Others may not write to the export while it lasts. */
 export interface ExportRun {

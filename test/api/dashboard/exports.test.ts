@@ -3,7 +3,7 @@ import { Span, spanOf } from '#api/routes/fields.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
-import { AWAY } from '#shared/packs/postgres/export-jobs.ts';
+import { AWAY } from '#shared/packs/export-record.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
 import { activeAccount, createRegistries } from '#test/support/accounts.ts';

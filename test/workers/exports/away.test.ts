@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { SigningKeyProblem } from '#shared/receipts/signing/problem.ts';
-import { type Away, AWAY } from '#shared/packs/postgres/export-jobs.ts';
+import { type Away, AWAY } from '#shared/packs/export-record.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { openExportEdge } from '#test/support/export-edge.ts';
