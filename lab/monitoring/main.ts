@@ -21,7 +21,7 @@ const GONE_MS = 240_000;
 const CALM_MS = 15_000;
 const LOOK_MS = 250;
 
-const USAGE = `npm run monitoring [-- --factor N] [--only TEXT]
+const USAGE = `npm run monitoring [-- --factor N] [--only TEXT]…
 
 Checks and tests the rules of ops/prometheus with promtool. Then it starts the product, a Prometheus that scrapes it once
 a second by the files of ops/, and an Alertmanager, breaks one thing after another, and sees the alerts come to
@@ -29,20 +29,25 @@ Alertmanager and go again once it is mended. Exit code 0: all came and went; 1: 
 anything was broken; 2: wrong arguments; 3: a program is missing; 130: stopped. It takes some forty minutes on two cores.
 
 --factor N   windows and \`for\` of the rules are shorter by this for the trial; default: ${FACTOR}. Thresholds stay.
---only TEXT  what is broken and has this in its name, or comes of it; everything when absent
+--only TEXT  what is broken and has this in its name, or what an alert of this name comes of; again for several; everything when
+             absent
 
 DocketInferenceCrashed is for faults that are not known, and comes of nothing here. What is broken, and what has to come of it:
 ${TRIALS.map(({ broken, alerts }) => `  ${broken}: ${alerts.join(', ')}`).join('\n')}
 `;
 
 const { values } = readArguments(USAGE, {
-  options: { factor: { type: 'string', default: String(FACTOR) }, only: { type: 'string' } },
+  options: {
+    factor: { type: 'string', default: String(FACTOR) },
+    only: { type: 'string', multiple: true, default: [''] },
+  },
 });
-const { only = '' } = values;
-const trials: readonly Trial[] = TRIALS.filter(
-  ({ broken, alerts }) => broken.includes(only) || alerts.includes(only),
+const { only } = values;
+const trials: readonly Trial[] = TRIALS.filter(({ broken, alerts }) =>
+  only.some((text) => broken.includes(text) || alerts.includes(text)),
 );
-if (trials.length === 0) refuseArguments(`Nothing of it has ${only} in its name.`, USAGE);
+if (trials.length === 0)
+  refuseArguments(`Nothing of it has ${only.join(', ')} in its name.`, USAGE);
 const factor = Number(values.factor);
 if (!(factor >= 1)) refuseArguments('--factor is a number of 1 or more.', USAGE);
 

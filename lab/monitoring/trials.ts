@@ -37,6 +37,7 @@ const SIZELESS_MODEL = `models:
     created: 1721692800
     endpoints:
       - { name: sandbox-eu-west, model: lab/a-model }
+    footprint: {}
 `;
 
 /** The shipped catalogue, with that model. */
