@@ -24,6 +24,11 @@ export async function makeDocumentedKeys(env: {
     });
 }
 
+/** The statements that make the schema's owner and the database. */
+export function documentedOwner(password: string): string[] {
+  return blockWith('create role docket_owner').trim().replace('…', password).split('\n');
+}
+
 /** The roles that the page has become logins after the first migration. */
 export function documentedLogins(): string[] {
   return blockWith('alter role docket_api login').match(/docket_\w+/g)!;

@@ -20,6 +20,7 @@ import { Postgres } from './debian-postgres.ts';
 import {
   documentedBackup,
   documentedLogins,
+  documentedOwner,
   documentedRedisUser,
   documentedRestore,
   makeDocumentedKeys,
@@ -199,8 +200,7 @@ async function provide(programs: string, proxy: string) {
   const postgres = await Postgres.start(programs, join(directory, 'postgres'), PASSWORD);
   const superuser = new Client({ connectionString: `${postgres.url}/postgres` });
   await superuser.connect();
-  await superuser.query(`create role docket_owner login createrole password '${PASSWORD}'`);
-  await superuser.query('create database docket owner docket_owner');
+  for (const query of documentedOwner(PASSWORD)) await superuser.query(query);
   await superuser.end();
   const sentinel = await RedisSentinel.start();
   await sentinel.everywhere(documentedRedisUser(PASSWORD));
