@@ -136,6 +136,7 @@ function requestRow(record: ReturnType<typeof inferenceRecord>): RequestRow {
     id: record.requestId,
     orgId: record.orgId,
     keyId: record.keyId,
+    network: '192.0.2.1',
     route: 'POST /v1/chat/completions',
     status: 200,
     code: null,
