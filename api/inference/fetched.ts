@@ -59,10 +59,13 @@ export function fetchedBy(body: JsonObject): Fetched | undefined {
   return undefined;
 }
 
+/** Items of the input that bring tools: the caller's own, and those that a search is said to have found. */
+const BRINGS_TOOLS: ReadonlySet<unknown> = new Set(['additional_tools', 'tool_search_output']);
+
 /** Tools that an item of the input brings. */
 function inItems(input: unknown): string | undefined {
   for (const [at, item] of listOf(input).entries()) {
-    if (!isObject(item) || item['type'] !== 'additional_tools') continue;
+    if (!isObject(item) || !BRINGS_TOOLS.has(item['type'])) continue;
     const place = reachingIn(item['tools'], `input[${at}].tools`);
     if (place !== undefined) return place;
   }

@@ -292,6 +292,11 @@ describe('what only a server takes that speaks an interface itself [requests.nat
       input({ type: 'additional_tools', tools: [{ type: 'mcp', server_url: ADDRESS }] }),
       'input[1].tools[0]',
     ],
+    [
+      'responses',
+      input({ type: 'tool_search_output', tools: [{ type: 'mcp', connector_id: 'c' }] }),
+      'input[1].tools[0]',
+    ],
     ['responses', { prompt_source: ADDRESS }, 'prompt_source'],
   ])('has no server fetch for its caller where nothing is fetched: %s %j', (route, more, place) => {
     const body = { ...(route === 'messages' ? plain : { input: 'Hi' }), ...more };
