@@ -45,7 +45,7 @@ export class ForeignSchema extends Error {
 /**
  * Brings a database to the newest schema. All that is missing is applied in one transaction under
  * an advisory lock, so any number of processes may call this at once, and a failure changes nothing. Beside processes that
- * serve, it holds up requests for seconds at most.
+ * serve, requests wait seconds at most for it to come by a table; what it then does to one, they wait for until all is done.
  * @param target pool or URL of a user who owns the schema.
  * @returns the names of the migrations that this call applied.
  * @throws ForeignSchema, or DatabaseProblem for a server that is too old, before anything is changed
