@@ -94,21 +94,21 @@ function namesAddress(part: JsonObject): boolean {
 }
 
 /** Whether anything in a value whose meaning is not known is an address without data: by its name, or by how it looks. */
-export function namesAddressInside(value: unknown): boolean {
-  if (typeof value === 'string') return WITH_HOST.test(value);
-  if (Array.isArray(value)) return value.some(namesAddressInside);
+export function namesAddressInside(value: unknown, called = ''): boolean {
+  if (typeof value === 'string') {
+    if (WITH_HOST.test(value) || (MEDIUM_NAME.test(called) && BEGINS_WITH_HOST.test(value)))
+      return true;
+    return URL_NAME.test(called) && ADDRESS.test(value) && !DATA_URL.test(value);
+  }
+  if (Array.isArray(value)) return value.some((one) => namesAddressInside(one, called));
   if (!isObject(value)) return false;
-  return Object.entries(value).some(
-    ([name, member]) =>
-      (typeof member === 'string' &&
-        URL_NAME.test(name) &&
-        ADDRESS.test(member) &&
-        !DATA_URL.test(member)) ||
-      namesAddressInside(member),
-  );
+  return Object.entries(value).some(([name, member]) => namesAddressInside(member, name));
 }
 
 const URL_NAME = /ur[il]$/i;
+/** Names under which servers look for a medium: clients fetch from an address with spaces too. */
+const MEDIUM_NAME = /(?:image|audio|video|file|source|src)s?$/i;
+const BEGINS_WITH_HOST = /^\s*[a-z][a-z\d+.-]*:\/\//i;
 /** An address, and no text that begins with one. */
 const WITH_HOST = /^\s*[a-z][a-z\d+.-]*:\/\/\S*\s*$/i;
 

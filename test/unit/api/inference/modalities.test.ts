@@ -67,6 +67,7 @@ describe('addresses of media', () => {
     { type: 'image', image: address },
     { type: 'image_url', image_url: { url: 'data:image/png;base64,AA', source: address } },
     { type: 'input_image', image: [address] },
+    { type: 'image', image: [`${address}?a b`] },
   ])('are refused with their place where only data are taken: %j', (part) => {
     expect(faultOfAddress('data', image, part)).toMatchObject({
       code: 'invalid_messages',
