@@ -16,7 +16,8 @@ const ROUND = 5_000;
 
 /**
  * Takes rows that are not counted and adds them to the sums, in one transaction: each is in them once. Rows that are alike are
- * joined before they are counted by each of their names. A name beyond those of its day is counted with the others.
+ * joined before they are counted by each of their names, and those of an hour and name before they are counted for the day and for
+ * the service: adding times up is what costs. A name beyond those of its day is counted with the others.
  */
 const COUNT = statement(
   { org_id: 'text', rows: 'int8', failing: 'int8' },
@@ -29,10 +30,10 @@ const COUNT = statement(
        coalesce(sum(requests) filter (where outcome = 'gone'), 0) as gone,
        time_counts(total_ms) as total_times, time_counts(first_ms) as first_times, time_counts(queued_ms) as queued_times
      from taken group by org_id, at, key_id, model, region, code, tags
-   ), named as materialized (
-     select o.org_id, n.by, n.name, date_trunc('day', a.at, 'UTC') as day, a.at as hour, a.requests, a.refused, a.failed, a.gone,
-       a.total_times, a.first_times, a.queued_times,
-       case n.by when 'tag' then split_part(n.name, '=', 1) || '=' else '' end as beginning
+   ), hourly as materialized (
+     select a.org_id, n.by, n.name, a.at as hour, sum(a.requests) as requests, sum(a.refused) as refused, sum(a.failed) as failed,
+       sum(a.gone) as gone, sum_of_counts(a.total_times) as total_times, sum_of_counts(a.first_times) as first_times,
+       sum_of_counts(a.queued_times) as queued_times
      from alike a
      cross join lateral (
        select 'all' as by, '' as name
@@ -41,7 +42,13 @@ const COUNT = statement(
        union all select 'region', a.region where a.region is not null
        union all select 'code', a.code where a.code is not null
        union all select 'tag', tag from unnest(a.tags) as t (tag)) n
-     cross join lateral (select a.org_id union all select '' where n.by = any ($2::text[])) o
+     group by 1, 2, 3, 4
+   ), named as materialized (
+     select o.org_id, h.by, h.name, date_trunc('day', h.hour, 'UTC') as day, h.hour, h.requests, h.refused, h.failed, h.gone,
+       h.total_times, h.first_times, h.queued_times,
+       case h.by when 'tag' then split_part(h.name, '=', 1) || '=' else '' end as beginning
+     from hourly h
+     cross join lateral (select h.org_id union all select '' where h.by = any ($2::text[])) o
    ), new as (
      select d.*, row_number() over (partition by d.org_id, d.by, d.day, d.beginning order by d.requests desc, d.name) as place
      from (select org_id, by, day, beginning, name, sum(requests) as requests from named group by 1, 2, 3, 4, 5) d
