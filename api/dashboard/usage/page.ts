@@ -15,7 +15,7 @@ import type { Frame } from '../parts/layout.ts';
 import { usageChart } from './stacked.ts';
 import { figuresTable } from './overview.ts';
 import { choice, dayFields, field, note, table } from '../parts/elements.ts';
-import { type Days, timesOfMonth, usualPeriods } from './periods.ts';
+import { type Days, isRunningMonth, timesOfMonth, usualPeriods } from './periods.ts';
 
 export interface UsageParts {
   /** Days as the address names them, both included. */
@@ -97,10 +97,17 @@ export function usagePage(frame: Frame, parts: UsageParts): Html {
     ${report === undefined ? undefined : rows(frame, parts, report)}`;
 }
 
-/** What a month that is not over comes to, as it went so far. */
+/** What a month that is not over comes to, as it went so far; and on its first day, when that is said. */
 function outlook(frame: Frame, { range }: UsageParts, { total, currency }: UsageReport) {
-  const times = range && timesOfMonth(range, frame.now);
-  if (times === undefined || total.covered === 0) return undefined;
+  if (range === undefined || !isRunningMonth(range, frame.now)) return undefined;
+  const times = timesOfMonth(range, frame.now);
+  if (times === undefined) {
+    return html`<p>
+      This month began today: what it comes to at its pace is here from tomorrow on. The month
+      before is under <em>Last month</em>.
+    </p>`;
+  }
+  if (total.covered === 0) return undefined;
   const comesTo = (quantity: 'energy' | 'gwp'): string => {
     const amount = Number(total.amounts[quantity].value) * times;
     const scale = scaleFor(quantity, amount);

@@ -43,12 +43,15 @@ export function periodBefore({ from, to }: Days): Days {
   return { from: before, to: isWhole ? from : Math.min(before + (to - from), from) };
 }
 
+/** Whether these days are the month that is running, from its first day to today at least. */
+export function isRunningMonth({ from, to }: Days, now: number): boolean {
+  return from === monthOf(now) && to > now && to <= monthOf(from, 1);
+}
+
 /**
- * By how much what a month has used so far is multiplied, to be that of all of it at the same pace; undefined for another
- * period, for a month that is over, and for one that has just begun.
+ * By how much what the running month has used so far is multiplied, to be that of all of it at the same pace; undefined on its
+ * first day, which says too little.
  */
-export function timesOfMonth({ from, to }: Days, now: number): number | undefined {
-  const end = monthOf(from, 1);
-  const isRunning = from === monthOf(now) && to > now && to <= end;
-  return isRunning && now - from >= DAY_MS ? (end - from) / (now - from) : undefined;
+export function timesOfMonth({ from }: Days, now: number): number | undefined {
+  return now - from >= DAY_MS ? (monthOf(from, 1) - from) / (now - from) : undefined;
 }

@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest';
-import { periodBefore, timesOfMonth, usualPeriods } from '#api/dashboard/usage/periods.ts';
+import {
+  isRunningMonth,
+  periodBefore,
+  timesOfMonth,
+  usualPeriods,
+} from '#api/dashboard/usage/periods.ts';
 
 const at = (text: string): number => Date.parse(text);
 const days = (from: string, to: string) => ({ from: at(from), to: at(to) });
@@ -22,11 +27,14 @@ it('the usual periods are whole days, and none ends before its last day', () => 
   expect(found.get('Last 7 days')).toEqual(days('2026-03-04', '2026-03-11'));
 });
 
-it('a month is foretold from its first day on, from all of it so far, and only while it runs', () => {
+it('a month is foretold from its second day on, from all of it so far, and only while it runs', () => {
   const month = days('2026-04-01', '2026-04-11');
   expect(timesOfMonth(month, at('2026-04-10T12:00Z'))).toBeCloseTo(30 / 9.5);
   expect(timesOfMonth(month, at('2026-04-01T23:00Z'))).toBeUndefined();
-  expect(timesOfMonth(month, at('2026-04-12'))).toBeUndefined();
-  expect(timesOfMonth(days('2026-04-02', '2026-04-11'), at('2026-04-10'))).toBeUndefined();
-  expect(timesOfMonth(days('2026-03-01', '2026-04-11'), at('2026-04-10'))).toBeUndefined();
+  const isRunning = (of: ReturnType<typeof days>, now: string) => isRunningMonth(of, at(now));
+  expect(isRunning(month, '2026-04-10T12:00Z')).toBe(true);
+  expect(isRunning(days('2026-04-01', '2026-04-02'), '2026-04-01T00:00Z')).toBe(true);
+  expect(isRunning(month, '2026-04-12')).toBe(false);
+  expect(isRunning(days('2026-04-02', '2026-04-11'), '2026-04-10')).toBe(false);
+  expect(isRunning(days('2026-03-01', '2026-04-11'), '2026-04-10')).toBe(false);
 });
