@@ -210,7 +210,8 @@ function about({ asked: { of, by }, tags, list }: ChartsParts): Html {
   }`;
 }
 
-function cards({ of, period }: Asked, { total, totalBefore }: Charted): Html {
+function cards({ of, period }: Asked, charted: Charted): Html {
+  const { total, totalBefore } = charted;
   const before = `the ${period.days === 1 ? '24 hours' : `${Math.round((period.to - period.from) / DAY_MS)} days`} before`;
   if (timeOf(of) !== undefined) {
     return html`<dl class="figures">
@@ -231,7 +232,9 @@ function cards({ of, period }: Asked, { total, totalBefore }: Charted): Html {
       isOfReceipts(of) && of !== 'tokens'
         ? html`<span title="${total.amount}">${text}</span>`
         : text,
-      compared(now, then, before),
+      begunLate(charted)
+        ? `${amountText(of, then)} in ${before}, which began without any`
+        : compared(now, then, before),
     )}
     ${isOfReceipts(of) ? undefined : card('Share of errors', rate(total), `${rate(totalBefore)} in ${before}`)}
     ${
@@ -240,6 +243,15 @@ function cards({ of, period }: Asked, { total, totalBefore }: Charted): Html {
         : card('Requests', count(total.requests), `${count(totalBefore.requests)} in ${before}`)
     }
   </dl>`;
+}
+
+/**
+ * Whether the period before has something in its later half alone: what began there, or was counted from there on, has not grown
+ * as many times as the two amounts say.
+ */
+function begunLate({ before: { values } }: Charted): boolean {
+  const first = values.findIndex((value) => value !== undefined && value > 0);
+  return first * 2 >= values.length;
 }
 
 /** How an amount stands to that of the period before. */

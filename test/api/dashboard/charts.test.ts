@@ -22,6 +22,7 @@ const registries = createRegistries(database.pool);
 const { signer } = makeReceiptSigner();
 const { browser, errors } = await openDashboardEdge(database);
 const MIDNIGHT = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+const dayText = (at: number): string => new Date(at).toISOString().slice(0, 10);
 const visitors = {} as Record<'member' | 'stranger' | 'operator', TestBrowser>;
 let [orgId, otherOrgId] = ['', ''];
 
@@ -38,6 +39,7 @@ beforeAll(async () => {
     ),
     requestRow({ orgId, keyId: key.id, model, status: 503, code: 'region_degraded', at: MIDNIGHT }),
     requestRow({ orgId, keyId: key.id, at: MIDNIGHT - 31 * DAY_MS }),
+    requestRow({ orgId, keyId: key.id, at: MIDNIGHT - 50 * DAY_MS }),
     requestRow({ orgId: otherOrgId, at: MIDNIGHT }),
   ]);
   await countRequests(database.poolAs('docket_housekeeping'));
@@ -101,7 +103,10 @@ describe('charts [dashboard.charts]', () => {
 
   it('requests, errors and times have their figures, those of the period before, and the way to each request', async () => {
     const requests = words(await chart('of=requests&by=key'));
-    expect(requests).toMatch(/Requests 4 4.0 times as much as in the 30 days before/);
+    expect(requests).toMatch(/Requests 4 2.0 times as much as in the 30 days before/);
+    const begun = dayText(MIDNIGHT - 24 * DAY_MS);
+    const late = words(await chart(`of=requests&from=${begun}&to=${dayText(MIDNIGHT)}`));
+    expect(late).toContain('Requests 4 1 in the 25 days before, which began without any');
     expect(requests).toMatch(/Share of errors 25 % 0 % in the 30 days before/);
     const errors503 = await chart('of=errors&by=code&days=7');
     expect(errors503).toMatch(/requests\?code=region_degraded&#38;status=failed&#38;from=/);
