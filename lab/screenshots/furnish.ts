@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import type { Pool } from 'pg';
 import type { DevFile } from '#embedded/launcher/dev-file.ts';
@@ -248,6 +249,16 @@ async function issueHistory(
     await writeRequests(api, asRequests.slice(from, from + BATCH));
   }
   await api.end();
+  await waitUntilCounted(info.database_url);
+}
+
+/** Until charts have what was written: the instance's own housekeeping counts it, within seconds. */
+export async function waitUntilCounted(databaseUrl: string): Promise<void> {
+  await withPool(databaseUrl, async (pool) => {
+    const areUncounted = async (): Promise<boolean> =>
+      (await pool.query('select from request_uncounted limit 1')).rowCount !== 0;
+    while (await areUncounted()) await setTimeout(500);
+  });
 }
 
 /** Two that the instance begins with: one stays as it is, the other gets a long name. */

@@ -1,8 +1,8 @@
-import { setTimeout } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
+import { waitUntilCounted } from '#lab/screenshots/furnish.ts';
 import type { DevFile } from '#embedded/launcher/dev-file.ts';
 import { FILL, INTEGRATE } from '#test/support/synthetic-receipts.ts';
 
@@ -47,9 +47,7 @@ export async function fillRequests(
     const to = Math.min(requests, from + BATCH - 1);
     await pool.query(FILL_REQUESTS, [end, requests, from, to, org_id]);
   }
-  const areUncounted = async (): Promise<boolean> =>
-    (await pool.query('select from request_uncounted limit 1')).rowCount !== 0;
-  while (await areUncounted()) await setTimeout(1_000);
+  await waitUntilCounted(database_url);
   await pool.query('vacuum analyze request');
   await pool.query('vacuum analyze request_count');
   await pool.end();
