@@ -168,7 +168,7 @@ function drawn(parts: ChartsParts, charted: Charted): Html {
       title: titleOf(asked),
       points: named,
       series: all,
-      before: before.values.some((value) => value !== undefined && value > 0)
+      before: hasBefore(charted)
         ? {
             label: isOfTimes ? 'p95 of the period before' : 'the period before',
             values: before.values,
@@ -180,8 +180,12 @@ function drawn(parts: ChartsParts, charted: Charted): Html {
     })}
     ${by === '' ? undefined : partsTable(parts, charted)}
     ${pointsTable({ asked, points, all, whole, text })}
-    <p class="soft small">${about(parts)}</p>`;
+    <p class="soft small">${about(parts, charted)}</p>`;
 }
+
+/** Whether there is a line to draw of the period before. */
+const hasBefore = ({ before }: Charted): boolean =>
+  before.values.some((value) => value !== undefined && value > 0);
 
 function titleOf({ of, by, period }: Asked): string {
   const what = by === '' || timeOf(of) === undefined ? SUBJECTS[of] : `${SUBJECTS[of]}, p95`;
@@ -189,8 +193,8 @@ function titleOf({ of, by, period }: Asked): string {
 }
 
 /** Where what a page shows comes from, and what it leaves out. */
-function about({ asked: { of, by }, tags, list }: ChartsParts): Html {
-  const inUtc = 'Hours and days are UTC. The dotted line is the period before.';
+function about({ asked: { of, by }, tags, list }: ChartsParts, charted: Charted): Html {
+  const inUtc = `Hours and days are UTC.${hasBefore(charted) ? ' The dotted line is the period before.' : ''}`;
   if (isOfReceipts(of)) {
     return html`${inUtc} Added up from receipts, exactly as
       <code>GET /v1/usage</code
@@ -225,7 +229,7 @@ function cards({ of, period }: Asked, charted: Charted): Html {
   const [now, then] = [sumOf(of, total)!, sumOf(of, totalBefore)!];
   const text = amountText(of, now);
   const rate = (part: Part): string =>
-    part.requests === 0 ? 'none' : percent((part.refused + part.failed) / part.requests);
+    part.requests === 0 ? 'no requests' : percent((part.refused + part.failed) / part.requests);
   return html`<dl class="figures">
     ${card(
       SUBJECTS[of],

@@ -208,7 +208,7 @@ function rows(frame: Frame, parts: UsageParts, report: UsageReport): Html {
       ${
         before === undefined
           ? undefined
-          : `“Before” is ${day(before.from)} to ${day(before.to - DAY_MS)}. `
+          : `“Before” is ${[...new Set([day(before.from), day(before.to - DAY_MS)])].join(' to ')}. `
       }Failed:
       a provider was called, and nothing came of it; what was refused before that is under
       <a href="/dashboard/${frame.membership!.orgId}/requests?status=failed">Requests</a>. The CSV

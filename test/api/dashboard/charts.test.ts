@@ -108,6 +108,10 @@ describe('charts [dashboard.charts]', () => {
     const late = words(await chart(`of=requests&from=${begun}&to=${dayText(MIDNIGHT)}`));
     expect(late).toContain('Requests 4 1 in the 25 days before, which began without any');
     expect(requests).toMatch(/Share of errors 25 % 0 % in the 30 days before/);
+    expect(requests).toContain('The dotted line is the period before.');
+    const alone = words(await chart('of=requests&days=1'));
+    expect(alone).toContain('Share of errors 25 % no requests in the 24 hours before');
+    expect(alone).not.toContain('dotted line');
     const errors503 = await chart('of=errors&by=code&days=7');
     expect(errors503).toMatch(/requests\?code=region_degraded&#38;status=failed&#38;from=/);
     const times = words(await chart('of=times&days=1&by=model'));
