@@ -282,8 +282,9 @@ end`;
 
 /** As only who owns the server can: what guards receipts and heads is a trigger. */
 const UNGUARDED = 'set local session_replication_role = replica';
+/** The newest of several: the oldest have been read by the worker that waits. */
 const ALTER_PENDING = `update ledger_body set body = body || '\\x20' where entry_id = (
-  select entry_id from receipt_pending limit 1)`;
+  select max(entry_id) from receipt_pending having count(*) > 8)`;
 const MEND_ALTERED = `update ledger_body set body = substr(body, 1, length(body) - 1) where entry_id in (
   select entry_id from ledger_quarantine)`;
 /** As an operator does what the runbook says. @throws Error with what the command has said, when it does not do it */
