@@ -6,19 +6,18 @@ import { DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { OTHER_VALUES, TAG_LENGTH_MAX, TAG_VALUES_A_DAY_MAX } from '#shared/kernel/tags.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
-import {
-  DATA_QUALITIES,
-  QUANTITY_UNITS,
-  type QuantityName,
-} from '#shared/methodology/measurement.ts';
+import { DATA_QUALITIES } from '#shared/methodology/measurement.ts';
 import type { UsageReader } from '#shared/receipts/postgres/usage.ts';
 import {
-  groupingOf,
+  groupingsOf,
   tagKeyOf,
+  USAGE_AMOUNTS,
   USAGE_GROUPINGS_MAX,
   USAGE_GROUPS,
+  USAGE_DAYS_DEFAULT,
+  USAGE_DAYS_MAX,
   USAGE_ROWS_MAX,
-  type UsageFigures,
+  usageFields,
   type UsageGrouping,
   type UsageRange,
   type UsageReport,
@@ -28,9 +27,6 @@ import { json, withExamples } from '#api/docs/operation.ts';
 import { LogIndex, Span, spanOf } from './fields.ts';
 import { refuseUnknownTag, tagIn } from './known-tags.ts';
 
-/** A year and a day: leap years fit. */
-const PERIOD_DAYS_MAX = 366;
-const PERIOD_DAYS_DEFAULT = 30;
 const CSV = 'text/csv';
 
 const Query = Type.Object({
@@ -60,13 +56,8 @@ const Query = Type.Object({
 const Count = Type.Integer({ minimum: 0 });
 const Amount = Type.String({ pattern: DECIMAL_PATTERN, description: 'An exact decimal' });
 
-/** The quantities under the names that they have in answers. */
-const AMOUNTS = Object.entries(QUANTITY_UNITS).map(
-  ([name, unit]) => [name as QuantityName, `${name}_${unit.toLowerCase()}`] as const,
-);
-
 const amounts = Object.fromEntries(
-  AMOUNTS.flatMap(([, field]) => [
+  USAGE_AMOUNTS.flatMap(([, field]) => [
     [field, Amount],
     [`${field}_lower`, Amount],
     [`${field}_upper`, Amount],
@@ -219,7 +210,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
         operationId: 'retrieveUsage',
         tag: 'Usage',
         summary: 'Read usage and footprint of a period',
-        description: `Requests, tokens and the footprint of your organisation, by time, model, region, key, tier, quality of data or a tag. Each request counts once, as its current receipt says, where its first receipt lies: in time (\`from\` included, \`to\` excluded; at most ${PERIOD_DAYS_MAX} days, the last ${PERIOD_DAYS_DEFAULT} when nothing is named), or in the ledger (\`first_index\` and \`last_index\`, both included, as exports have them: then figures are those of an evidence pack of this range at \`ledger_size\` entries). Receipts count when they are in the ledger, which is within seconds. Amounts are exact sums over \`covered\` requests and always stand beside the counts of \`uncovered\` and of \`failed\` ones; \`_lower\` and \`_upper\` are sums of the bounds, since errors of receipts are taken as fully correlated. Groups add up to the total, to the digit, those by a tag too: requests without it are a group with an empty name. Of each tag the first ${TAG_VALUES_A_DAY_MAX} values of a day (UTC) are counted by themselves, and those that a budget is of; the others are counted together as \`${OTHER_VALUES}\`, and a filter does not find them. \`cost\` is what the prices of the gateway's catalogue give, and there only where it has prices. Answers are JSON or, with \`Accept: text/csv\` or \`format=csv\`, a line for each group.`,
+        description: `Requests, tokens and the footprint of your organisation, by time, model, region, key, tier, quality of data or a tag. Each request counts once, as its current receipt says, where its first receipt lies: in time (\`from\` included, \`to\` excluded; at most ${USAGE_DAYS_MAX} days, the last ${USAGE_DAYS_DEFAULT} when nothing is named), or in the ledger (\`first_index\` and \`last_index\`, both included, as exports have them: then figures are those of an evidence pack of this range at \`ledger_size\` entries). Receipts count when they are in the ledger, which is within seconds. Amounts are exact sums over \`covered\` requests and always stand beside the counts of \`uncovered\` and of \`failed\` ones; \`_lower\` and \`_upper\` are sums of the bounds, since errors of receipts are taken as fully correlated. Groups add up to the total, to the digit, those by a tag too: requests without it are a group with an empty name. Of each tag the first ${TAG_VALUES_A_DAY_MAX} values of a day (UTC) are counted by themselves, and those that a budget is of; the others are counted together as \`${OTHER_VALUES}\`, and a filter does not find them. \`cost\` is what the prices of the gateway's catalogue give, and there only where it has prices. Answers are JSON or, with \`Accept: text/csv\` or \`format=csv\`, a line for each group.`,
         querystring: Query,
         response: {
           200: {
@@ -250,7 +241,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
       const report = await usage.usage({ orgId, range, groupBy, tag });
       if ('lastIndex' in range) checkRange(request.query, report);
       const groups = (report.groups ?? tooMany()).map(({ names, ...each }) => {
-        return { by: names, figures: describe(each, report.currency) };
+        return { by: names, figures: usageFields(each, report.currency) };
       });
       void reply.header('vary', 'accept');
       if (wantsCsv(request, request.query.format)) {
@@ -268,23 +259,11 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
           by: Object.fromEntries(groupBy.map((name, i) => [name, by[i]!])),
           ...each,
         })),
-        total: describe(report.total, report.currency),
+        total: usageFields(report.total, report.currency),
       };
     },
   );
 };
-
-/** @throws Fault `invalid_group_by`, which lists what there is */
-function groupingsOf(text: string): UsageGrouping[] {
-  const names = text.split(',').map((name) => name.trim());
-  const known = names.map(groupingOf).filter((grouping) => grouping !== undefined);
-  const all = known.length === names.length && new Set(names).size === names.length;
-  if (all && names.length <= USAGE_GROUPINGS_MAX) return known;
-  throw invalidParam(
-    'group_by',
-    `\`group_by\` must be one to ${USAGE_GROUPINGS_MAX} different ones of ${USAGE_GROUPS.join(', ')} and tags as in \`tag:team\`, with commas between.`,
-  );
-}
 
 /**
  * The tag that requests are filtered by. Requests are counted once for each tag that they have, so that what two of them have in
@@ -337,11 +316,11 @@ function rangeOf(query: Static<typeof Query>, now: number): UsageRange {
     throw invalidParam('first_index', message);
   }
   const to = span.to ?? now;
-  const from = span.from ?? to - PERIOD_DAYS_DEFAULT * DAY_MS;
+  const from = span.from ?? to - USAGE_DAYS_DEFAULT * DAY_MS;
   if (from < 0) throw invalidParam('from', '`from` must not be before 1970.');
   if (to <= from) throw invalidParam('to', '`to` must be after `from`.');
-  if (to - from > PERIOD_DAYS_MAX * DAY_MS) {
-    throw invalidParam('to', `A period is at most ${PERIOD_DAYS_MAX} days.`);
+  if (to - from > USAGE_DAYS_MAX * DAY_MS) {
+    throw invalidParam('to', `A period is at most ${USAGE_DAYS_MAX} days.`);
   }
   return { from, to };
 }
@@ -363,38 +342,6 @@ function describeRange(range: UsageRange, { ledgerSize }: UsageReport) {
   return { first_index: firstIndex, ...(last < firstIndex ? {} : { last_index: last }) };
 }
 
-function shareOf(covered: number, all: number): number | null {
-  return all === 0 ? null : Math.floor((covered / all) * 10_000) / 10_000;
-}
-
-function describe(of: UsageFigures, currency: string | null) {
-  const ran = of.covered + of.uncovered;
-  return {
-    requests: of.requests,
-    refused: of.refused,
-    failed: of.failed,
-    covered: of.covered,
-    uncovered: of.uncovered,
-    coverage: shareOf(of.covered, ran),
-    coverage_with_failed: shareOf(of.covered, ran + of.failed),
-    input_tokens: of.tokens.input,
-    cached_input_tokens: of.tokens.cachedInput,
-    output_tokens: of.tokens.output,
-    uncovered_input_tokens: of.uncoveredTokens.input,
-    uncovered_cached_input_tokens: of.uncoveredTokens.cachedInput,
-    uncovered_output_tokens: of.uncoveredTokens.output,
-    data_quality: Object.fromEntries(DATA_QUALITIES.map((tier, i) => [tier, of.quality[i]!])),
-    ...Object.fromEntries(
-      AMOUNTS.flatMap(([name, field]) => [
-        [field, of.amounts[name].value],
-        [`${field}_lower`, of.amounts[name].lower],
-        [`${field}_upper`, of.amounts[name].upper],
-      ]),
-    ),
-    ...(currency !== null && { cost: { amount: of.cost, currency, requests: of.priced } }),
-  };
-}
-
 /** The groups of a report as CSV, every figure exact. */
 export function usageCsv(
   groupBy: readonly UsageGrouping[],
@@ -403,7 +350,7 @@ export function usageCsv(
 ): string {
   return csvOf(
     groupBy,
-    groups.map(({ names, ...each }) => ({ by: names, figures: describe(each, currency) })),
+    groups.map(({ names, ...each }) => ({ by: names, figures: usageFields(each, currency) })),
     currency !== null,
   );
 }
@@ -411,13 +358,13 @@ export function usageCsv(
 /** A line for each group; the tiers of data are columns, and with prices money is, also where there is no line. */
 function csvOf(
   groupBy: readonly UsageGrouping[],
-  groups: readonly { by: readonly string[]; figures: ReturnType<typeof describe> }[],
+  groups: readonly { by: readonly string[]; figures: ReturnType<typeof usageFields> }[],
   hasMoney: boolean,
 ): string {
   const columns = (
     of:
       | (Partial<Pick<typeof FIGURES, 'cost'>> & Omit<typeof FIGURES, 'cost'>)
-      | ReturnType<typeof describe>,
+      | ReturnType<typeof usageFields>,
   ) => {
     const { data_quality: quality, cost, ...rest } = of;
     const money = cost && {

@@ -1,5 +1,10 @@
 import { isTagKey } from '#shared/kernel/tags.ts';
-import type { QuantityName } from '#shared/methodology/measurement.ts';
+import { invalidParam } from '#shared/kernel/errors.ts';
+import {
+  DATA_QUALITIES,
+  QUANTITY_UNITS,
+  type QuantityName,
+} from '#shared/methodology/measurement.ts';
 
 /** By which usage can be grouped beside tags, in the order in which a refusal lists them. */
 export const USAGE_GROUPS = [
@@ -36,6 +41,22 @@ export const USAGE_GROUPINGS_MAX = 3;
 
 /** More groups than this are refused: an hour's figures of a year are below. */
 export const USAGE_ROWS_MAX = 10_000;
+
+/** A year and a day: leap years fit. */
+export const USAGE_DAYS_MAX = 366;
+export const USAGE_DAYS_DEFAULT = 30;
+
+/** The groupings that a text names, with commas between. @throws Fault `invalid_group_by`, which lists what there is */
+export function groupingsOf(text: string): UsageGrouping[] {
+  const names = text.split(',').map((name) => name.trim());
+  const known = names.map(groupingOf).filter((grouping) => grouping !== undefined);
+  const all = known.length === names.length && new Set(names).size === names.length;
+  if (all && names.length <= USAGE_GROUPINGS_MAX) return known;
+  throw invalidParam(
+    'group_by',
+    `\`group_by\` must be one to ${USAGE_GROUPINGS_MAX} different ones of ${USAGE_GROUPS.join(', ')} and tags as in \`tag:team\`, with commas between.`,
+  );
+}
 
 /** A quantity of several requests, as exact decimals: sums of medians and of bounds. */
 export interface UsageAmount {
@@ -93,4 +114,42 @@ export interface UsageReport {
   /** In the order of their names; null when there are too many. */
   groups: UsageGroup[] | null;
   total: UsageFigures;
+}
+
+/** The quantities under the names that they have in answers. */
+export const USAGE_AMOUNTS = Object.entries(QUANTITY_UNITS).map(
+  ([name, unit]) => [name as QuantityName, `${name}_${unit.toLowerCase()}`] as const,
+);
+
+function shareOf(covered: number, all: number): number | null {
+  return all === 0 ? null : Math.floor((covered / all) * 10_000) / 10_000;
+}
+
+/** Figures under the names that they have for programs: every amount an exact decimal. */
+export function usageFields(of: UsageFigures, currency: string | null) {
+  const ran = of.covered + of.uncovered;
+  return {
+    requests: of.requests,
+    refused: of.refused,
+    failed: of.failed,
+    covered: of.covered,
+    uncovered: of.uncovered,
+    coverage: shareOf(of.covered, ran),
+    coverage_with_failed: shareOf(of.covered, ran + of.failed),
+    input_tokens: of.tokens.input,
+    cached_input_tokens: of.tokens.cachedInput,
+    output_tokens: of.tokens.output,
+    uncovered_input_tokens: of.uncoveredTokens.input,
+    uncovered_cached_input_tokens: of.uncoveredTokens.cachedInput,
+    uncovered_output_tokens: of.uncoveredTokens.output,
+    data_quality: Object.fromEntries(DATA_QUALITIES.map((tier, i) => [tier, of.quality[i]!])),
+    ...Object.fromEntries(
+      USAGE_AMOUNTS.flatMap(([name, field]) => [
+        [field, of.amounts[name].value],
+        [`${field}_lower`, of.amounts[name].lower],
+        [`${field}_upper`, of.amounts[name].upper],
+      ]),
+    ),
+    ...(currency !== null && { cost: { amount: of.cost, currency, requests: of.priced } }),
+  };
 }

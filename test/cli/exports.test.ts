@@ -55,6 +55,24 @@ const created = async (...more: string[]): Promise<ExportDescription> => {
   return JSON.parse(stdout) as ExportDescription;
 };
 
+it('docket usage says what an organisation used and what that took, as GET /v1/usage names it', async () => {
+  const report = await docket('usage', '--org', ORG, '--group-by', 'model,region', '--json');
+  expect([report.code, report.stderr]).toEqual([0, '']);
+  const { data, total } = JSON.parse(report.stdout) as {
+    data: { by: object; requests: number }[];
+    total: object;
+  };
+  expect(total).toMatchObject({
+    requests: 30,
+    covered: 30,
+    energy_kwh: expect.stringMatching(/^\d/),
+  });
+  expect(data.reduce((sum, { requests }) => sum + requests, 0)).toBe(30);
+  expect(Object.keys(data[0]!.by)).toEqual(['model', 'region']);
+  const table = await docket('usage', '--org', ORG, '--group-by', 'model');
+  expect(table.stdout).toMatch(/^model +requests .*\n(.*\n)+total +30 /);
+});
+
 describe('docket exports', () => {
   it('asks for a pack, waits, fetches it, and verify finds it good', async () => {
     const { id, status } = await created('--first', '3', '--last', '20');

@@ -78,6 +78,11 @@ const WRONG: readonly string[][] = [
   ['sample', text, '--seed', 'two words'],
   ['sanctions', 'import', MISSING],
   ['sanctions', 'import', text],
+  ['usage', '--org', 'nope'],
+  ['usage', '--org', NOBODY],
+  ['usage', '--org', NOBODY, '--group-by', 'colour'],
+  ['usage', '--org', NOBODY, '--from', 'yesterday'],
+  ['usage', '--org', NOBODY, '--from', '2026-11-02', '--to', '2026-11-01'],
 ];
 
 /** Of ours, of a catalogue, or of the parser of arguments, which says where to look besides. */
