@@ -85,10 +85,14 @@ export class Costs {
   }
 
   /**
-   * What one of the `times` pieces of work costs that `work` is: the median of some rounds. A process that collects its
-   * garbage, or compiles, wakes its threads thousands of times in a moment, which is not the work's.
+   * What one of the `times` pieces of work costs that `work` is: the median of some rounds, or what `pick` takes of them. A
+   * process that collects its garbage, or compiles, wakes its threads thousands of times in a moment, which is not the work's.
    */
-  async each(times: number, work: () => Promise<unknown>): Promise<Counts> {
+  async each(
+    times: number,
+    work: () => Promise<unknown>,
+    pick: (values: readonly number[]) => number = median,
+  ): Promise<Counts> {
     const rounds: Counts[] = [];
     this.#beginWal();
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -99,7 +103,7 @@ export class Costs {
       const used = difference(before, after);
       rounds.push(map(used, (count, name) => (count - (this.#idlePerMs[name] ?? 0) * ms) / times));
     }
-    return map(rounds[0]!, (_, name) => median(rounds.map((counts) => counts[name]!)));
+    return map(rounds[0]!, (_, name) => pick(rounds.map((counts) => counts[name]!)));
   }
 
   async #read(): Promise<Reading> {
