@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { payloadsIn } from '#test/support/calls.ts';
-import type { Counts } from '#test/support/costs.ts';
+import { type Counts, mean } from '#test/support/costs.ts';
 import { CountedSystem, over } from '#test/support/counted-system.ts';
 
 /**
@@ -42,14 +42,14 @@ const FAILED_ALONE: Counts = {
   'redis scripts': 7,
   'redis reads': 24,
   'redis writes': 24,
-  'redis bytes in': 11_000,
+  'redis bytes in': 10_000,
   'redis bytes out': 17_000,
   'redis bytes logged': 10_000,
   'postgres transactions': 4,
-  // What became of it is a row that may be of the requests before, too.
-  'postgres rows written': 18,
-  'postgres index entries': 18,
-  'postgres bytes written ahead': 8_000,
+  // With the row of what became of it, which may be written later.
+  'postgres rows written': 7,
+  'postgres index entries': 10,
+  'postgres bytes written ahead': 5_500,
   'postgres rows of rounds': 8,
   'api reads': 8,
   'api writes': 8,
@@ -134,12 +134,14 @@ describe('what work costs', () => {
   });
 
   it('a request that fails alone, and its receipt, stay within their budget', async (context) => {
+    await counted.settle();
     // Fewer than what takes an endpoint out of use, in all rounds together. What the system does every few seconds is as much
-    // as such a request, and falls into some of the rounds: what a request costs is in each.
+    // as such a request, and falls into some of the rounds: what a request costs is in each. What PostgreSQL writes for one may
+    // be read in the round after it, so of that all rounds count.
     const counts = await counted.costs.each(
       1,
       () => answer(1, 1, { sandbox_fault: 'status=500' }, 502),
-      (rounds) => Math.min(...rounds),
+      (rounds, name) => (name.startsWith('postgres') ? mean(rounds) : Math.min(...rounds)),
     );
     expect(await over(context, counts, FAILED_ALONE)).toEqual([]);
     // Endpoints are well again for the tests that follow.

@@ -91,7 +91,7 @@ export class Costs {
   async each(
     times: number,
     work: () => Promise<unknown>,
-    pick: (values: readonly number[]) => number = median,
+    pick: (values: readonly number[], name: string) => number = median,
   ): Promise<Counts> {
     const rounds: Counts[] = [];
     this.#beginWal();
@@ -103,7 +103,12 @@ export class Costs {
       const used = difference(before, after);
       rounds.push(map(used, (count, name) => (count - (this.#idlePerMs[name] ?? 0) * ms) / times));
     }
-    return map(rounds[0]!, (_, name) => pick(rounds.map((counts) => counts[name]!)));
+    return map(rounds[0]!, (_, name) =>
+      pick(
+        rounds.map((counts) => counts[name]!),
+        name,
+      ),
+    );
   }
 
   async #read(): Promise<Reading> {
@@ -187,6 +192,9 @@ function map(counts: Counts, change: (count: number, name: string) => number): C
     Object.entries(counts).map(([name, count]) => [name, change(count, name)]),
   );
 }
+
+export const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Of an odd number of values. */
 function median(values: readonly number[]): number {

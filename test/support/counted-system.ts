@@ -25,8 +25,21 @@ export class CountedSystem {
     await system.database.pool.query('create extension pg_walinspect');
     const counted = new CountedSystem(system);
     await counted.answer(64, 16);
+    await counted.settle();
     await counted.costs.watchIdle();
     return counted;
+  }
+
+  /** Waits until what became of all requests is written: by the clock, so that it would be counted as what comes after them. */
+  async settle(): Promise<void> {
+    const { pool } = this.system.database;
+    await until(async () => {
+      const { rows } = await pool.query<{ isDone: boolean }>(
+        'select coalesce(sum(requests), 0) >= $1 as "isDone" from request',
+        [this.#answered],
+      );
+      return rows[0]!.isDone;
+    }, 'all requests are written down');
   }
 
   costsOf(roles: readonly Role[]): Costs {
