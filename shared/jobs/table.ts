@@ -281,8 +281,9 @@ export const JOBS = {
     everyMs: 6 * HOUR,
   },
   /**
-   * Makes the partitions for the requests of days to come, and forgets days whose time is over, counts whose time is over,
-   * and what a closed organisation has left. Then it moves bodies of receipts that are older than RECEIPT_BODIES_ONLINE to the archive, where that is set.
+   * Makes the partitions for the requests of days to come, and forgets days and counts whose time is over, and what a closed
+   * organisation has left. Then it moves bodies of receipts that are older than RECEIPT_BODIES_ONLINE to the archive, where that
+   * is set.
    */
   retention: {
     role: 'housekeeping',

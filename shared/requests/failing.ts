@@ -57,8 +57,8 @@ export function failingOf(rows: readonly Outcome[]): Failing | undefined {
 /** The e-mail about them. */
 export function draftOfFailing({ requests, failed, share, codes }: Failing): Draft {
   const named = codes.map(({ code, requests: of }) => `${inert(code, 128)} (${of})`).join(', ');
-  return draft(`${share} % of requests fail`, [
-    `Of the newest ${requests} requests of the last ten minutes ${failed} were refused or failed, most of them with ${named}. Those that came too fast are not counted.`,
+  return draft(`${share} % of requests are refused or fail`, [
+    `Of the newest ${requests} requests of the last ten minutes ${failed} were refused or failed, most often with ${named}. Those that came too fast are not counted.`,
     'The page of requests in the dashboard has each of them, and what its code means. There is another e-mail when this has been over for half an hour and comes back.',
   ]);
 }

@@ -103,7 +103,7 @@ const FORGET = statement(
      limit $3))`,
 );
 
-/** Of closed organisations all of it: there are none but those of the service that have no account. */
+/** All counts of closed organisations; those of the service are of no account, and stay. */
 const FORGET_CLOSED = statement(
   {},
   `delete from request_count where ctid = any (array(

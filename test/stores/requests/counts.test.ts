@@ -243,7 +243,7 @@ describe('too many that fail [requests.failing]', () => {
       },
     ]);
     const { rows } = await database.pool.query(
-      `select body from mail_outbox where recipient = $1 and subject = '28 % of requests fail'`,
+      `select body from mail_outbox where recipient = $1 and subject = '28 % of requests are refused or fail'`,
       [owner.email],
     );
     expect(rows).toHaveLength(1);
