@@ -2,7 +2,7 @@ import { escapeHtml, html, type Html } from '#api/html.ts';
 import { badge, type Tone } from '#api/dashboard/parts/elements.ts';
 import { HISTORY_DAYS, type Incident, type StatusDay } from '#shared/catalogue/service-history.ts';
 import { count } from '#shared/methodology/readable.ts';
-import { dateTime, day as dayText, DAY_MS } from '#shared/kernel/time.ts';
+import { dateTime, day as dayText, DAY_MS, isoDay } from '#shared/kernel/time.ts';
 import type { ServiceHistory, ServiceStatus } from './status.ts';
 
 /** States in which nothing is wrong. */
@@ -55,7 +55,7 @@ function daysOf(days: readonly StatusDay[], component: string, at: number): Draw
     days.filter((each) => each.component === component).map((each) => [each.day, each.found]),
   );
   return Array.from({ length: HISTORY_DAYS }, (_, i) => {
-    const day = new Date(at - (HISTORY_DAYS - 1 - i) * DAY_MS).toISOString().slice(0, 10);
+    const day = isoDay(at - (HISTORY_DAYS - 1 - i) * DAY_MS);
     return drawn(day, found.get(day));
   });
 }

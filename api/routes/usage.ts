@@ -17,6 +17,7 @@ import {
   USAGE_DAYS_DEFAULT,
   USAGE_DAYS_MAX,
   USAGE_ROWS_MAX,
+  usageAnswer,
   usageFields,
   type UsageGrouping,
   type UsageRange,
@@ -240,27 +241,12 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
       const { orgId } = request.credential;
       const report = await usage.usage({ orgId, range, groupBy, tag });
       if ('lastIndex' in range) checkRange(request.query, report);
-      const groups = (report.groups ?? tooMany()).map(({ names, ...each }) => {
-        return { by: names, figures: usageFields(each, report.currency) };
-      });
+      const groups = report.groups ?? tooMany();
       void reply.header('vary', 'accept');
       if (wantsCsv(request, request.query.format)) {
-        return reply
-          .type(`${CSV}; charset=utf-8`)
-          .send(csvOf(groupBy, groups, report.currency !== null));
+        return reply.type(`${CSV}; charset=utf-8`).send(usageCsv(groupBy, groups, report.currency));
       }
-      return {
-        object: 'usage' as const,
-        ...describeRange(range, report),
-        ledger_size: report.ledgerSize,
-        group_by: groupBy.join(','),
-        data: groups.map(({ by, figures: each }) => ({
-          group: by.join(', '),
-          by: Object.fromEntries(groupBy.map((name, i) => [name, by[i]!])),
-          ...each,
-        })),
-        total: usageFields(report.total, report.currency),
-      };
+      return usageAnswer(report, groups, { groupBy, range });
     },
   );
 };
@@ -330,16 +316,6 @@ function checkRange(query: Static<typeof Query>, { ledgerSize }: UsageReport): v
   const message = `The ledger has ${ledgerSize} entries, from index 0.`;
   if ((query.last_index ?? -1) >= ledgerSize) throw invalidParam('last_index', message);
   if ((query.first_index ?? -1) >= ledgerSize) throw invalidParam('first_index', message);
-}
-
-function describeRange(range: UsageRange, { ledgerSize }: UsageReport) {
-  if ('from' in range) {
-    return { from: new Date(range.from).toISOString(), to: new Date(range.to).toISOString() };
-  }
-  const { firstIndex, lastIndex } = range;
-  // An empty ledger has no last entry.
-  const last = Math.min(lastIndex, ledgerSize - 1);
-  return { first_index: firstIndex, ...(last < firstIndex ? {} : { last_index: last }) };
 }
 
 /** The groups of a report as CSV, every figure exact. */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { spanOf, unitOf } from '#shared/budgets/budget.ts';
 import { createBudgetRegistry, type UsedBudget } from '#shared/budgets/postgres/budgets.ts';
+import { isoDay } from '#shared/kernel/time.ts';
 import { asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printJson, printTable, type Row } from '#cli/print.ts';
 
@@ -45,6 +46,6 @@ function rowOf(budget: UsedBudget, now: number): Row {
     unit: unitOf(budget.measure, budget.currency),
     mode: budget.mode,
     shares: budget.shares.join(','),
-    since: new Date(spanOf(budget.period, now).start).toISOString().slice(0, 10),
+    since: isoDay(spanOf(budget.period, now).start),
   };
 }

@@ -1,4 +1,3 @@
-import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { createExportRegistry, type ExportRequest } from '#shared/packs/postgres/exports.ts';
@@ -13,6 +12,7 @@ import { actorFrom, asOperator, REASON, TICKET } from '#cli/operator.ts';
 import { printFields, printJson, printTable } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
+import { timeOption } from '#cli/time-option.ts';
 
 interface AccessOptions {
   org?: string;
@@ -141,20 +141,12 @@ function readKey({ keyFile }: AccessOptions): string {
 function requestOf(options: CreateOptions): ExportRequest {
   const { from, to, first, last, checkpoint } = options;
   return {
-    ...(from === undefined ? {} : { from: timeOf('from', from) }),
-    ...(to === undefined ? {} : { to: timeOf('to', to) }),
+    ...(from === undefined ? {} : { from: timeOption('from', from) }),
+    ...(to === undefined ? {} : { to: timeOption('to', to) }),
     ...(first === undefined ? {} : { firstIndex: indexOf('first', first) }),
     ...(last === undefined ? {} : { lastIndex: indexOf('last', last) }),
     ...(checkpoint === undefined ? {} : { checkpointSize: indexOf('checkpoint', checkpoint) }),
   };
-}
-
-function timeOf(name: string, text: string): number {
-  const time = parseTimeOrDay(text);
-  if (time === undefined) {
-    throw invalidParam(name, `--${name} must be a date, or a time as in RFC 3339.`);
-  }
-  return time;
 }
 
 function indexOf(name: string, text: string): number {

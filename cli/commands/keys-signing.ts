@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { MINUTE_MS, parseTimeOrDay } from '#shared/kernel/time.ts';
+import { MINUTE_MS } from '#shared/kernel/time.ts';
 import { Argument, type Command } from 'commander';
 import { anchorIndexAt, reportCompromise } from '#shared/ledger/postgres/anchor-keys.ts';
 import {
@@ -25,6 +25,7 @@ import {
   withActOptions,
 } from '#cli/operator.ts';
 import { printFields, printJson, printTable } from '#cli/print.ts';
+import { timeOption } from '#cli/time-option.ts';
 
 /** `docket keys-signing …`: the keys that sign receipts, checkpoints, the anchor and packs. */
 export function register(program: Command): void {
@@ -84,10 +85,7 @@ async function compromised(key: string, options: CompromiseOptions): Promise<voi
   if (index !== undefined && since !== undefined) {
     throw new Error('Name --index or --since, not both.');
   }
-  const moment = since === undefined ? undefined : parseTimeOrDay(since);
-  if (since !== undefined && moment === undefined) {
-    throw new Error('--since must be a date, or a time as in RFC 3339.');
-  }
+  const moment = since === undefined ? undefined : timeOption('since', since);
   const actor = await actorFrom(options);
   const from = await asOperator(async ({ pool, surroundings }) => {
     const first = moment === undefined ? index : await anchorIndexAt(pool, moment);

@@ -1,6 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import type { Command } from 'commander';
 import {
   createRecalculationRequests,
@@ -17,6 +16,7 @@ import { openArchive } from '#cli/verify/archive-file.ts';
 import { openPack } from '#cli/verify/pack-file.ts';
 import { actorFrom, asOperator, type OperatorDeps, REASON, TICKET } from '#cli/operator.ts';
 import { printFields, printJson, printTable, type Row } from '#cli/print.ts';
+import { timeOption } from '#cli/time-option.ts';
 
 /** More than a person reads in a terminal. */
 const LISTED_MAX = 10_000;
@@ -118,7 +118,7 @@ async function accuracy(
   { pool }: OperatorDeps,
   { since, json }: { since?: string; json?: boolean },
 ): Promise<void> {
-  const from = firstReceiptIdAt(since === undefined ? 0 : timeOf(since));
+  const from = firstReceiptIdAt(since === undefined ? 0 : timeOption('since', since));
   const rows = (await createMeteredRecords(pool).accuracy(from)).map((row) => ({
     model: row.model,
     endpoint: row.endpoint,
@@ -255,7 +255,7 @@ function describe(row: WaitingRecalculation) {
 
 async function recalculate(deps: OperatorDeps, options: RecalculateOptions): Promise<void> {
   const requests = createRecalculationRequests(deps.pool, deps.surroundings);
-  const since = timeOf(options.since);
+  const since = timeOption('since', options.since);
   if (options.methodology !== undefined) refuseUnlessCurrent(options.methodology);
   const actor = await actorFrom(options);
   // Refuses an organisation that is none.
@@ -275,13 +275,6 @@ function refuseUnlessCurrent(asked: string): void {
   const current = `${id}/${version}`;
   if (current !== asked && !current.startsWith(`${asked}.`))
     throw new Error(`Receipts are restated with ${current}, not with ${asked}.`);
-}
-
-function timeOf(text: string): number {
-  const time = parseTimeOrDay(text);
-  if (time === undefined || time < 0)
-    throw new Error('--since must be a date, or a time as in RFC 3339.');
-  return time;
 }
 
 async function finished(requests: RecalculationRequests, org: string): Promise<Restatement> {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { DAY_MS, parseTimeOrDay } from '#shared/kernel/time.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
 import {
   groupingsOf,
@@ -9,10 +9,11 @@ import {
   USAGE_GROUPS,
   USAGE_ROWS_MAX,
   type UsageFigures,
-  usageFields,
+  usageAnswer,
 } from '#shared/receipts/usage.ts';
 import { asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printJson, printTable, type Row } from '#cli/print.ts';
+import { timeOption } from '#cli/time-option.ts';
 
 interface UsageOptions {
   org: string;
@@ -51,37 +52,27 @@ async function show(
   options: UsageOptions,
 ): Promise<void> {
   const groupBy = groupingsOf(options.groupBy);
-  const to = timeIn('--to', options.to) ?? surroundings.now();
-  const from = timeIn('--from', options.from) ?? to - USAGE_DAYS_DEFAULT * DAY_MS;
+  const to = options.to === undefined ? surroundings.now() : timeOption('to', options.to);
+  const from =
+    options.from === undefined
+      ? to - USAGE_DAYS_DEFAULT * DAY_MS
+      : timeOption('from', options.from);
   if (from >= to || to - from > USAGE_DAYS_MAX * DAY_MS) {
     throw new Error(`--from must be before --to, by at most ${USAGE_DAYS_MAX} days.`);
   }
+  const range = { from, to };
   const report = await createUsageReader(pool).usage({
     orgId: options.org,
-    range: { from, to },
+    range,
     groupBy,
   });
-  const { groups, total, currency, ledgerSize } = report;
+  const { groups, total, currency } = report;
   // One that used nothing is not one that does not exist.
   if (total.requests === 0) await accounts.get(options.org);
   if (groups === null) {
     throw new Error(`There are more than ${USAGE_ROWS_MAX} groups: ask for a shorter period.`);
   }
-  if (options.json === true) {
-    return printJson({
-      object: 'usage',
-      from: new Date(from).toISOString(),
-      to: new Date(to).toISOString(),
-      ledger_size: ledgerSize,
-      group_by: groupBy.join(','),
-      data: groups.map(({ names, ...figures }) => ({
-        group: names.join(', '),
-        by: Object.fromEntries(groupBy.map((name, i) => [name, names[i]!])),
-        ...usageFields(figures, currency),
-      })),
-      total: usageFields(total, currency),
-    });
-  }
+  if (options.json === true) return printJson(usageAnswer(report, groups, { groupBy, range }));
   const rowOf = (group: string, { tokens, amounts, ...figures }: UsageFigures): Row => ({
     [groupBy.join(', ')]: group,
     requests: figures.requests,
@@ -95,14 +86,4 @@ async function show(
   });
   const rows = groups.map(({ names, ...figures }) => rowOf(names.join(', '), figures));
   printTable([...rows, rowOf('total', total)], '');
-}
-
-/** @throws Error where the text is no time */
-function timeIn(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const time = parseTimeOrDay(text);
-  if (time === undefined || time < 0) {
-    throw new Error(`${option} must be a date, or a time as in RFC 3339.`);
-  }
-  return time;
 }

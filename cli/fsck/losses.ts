@@ -1,3 +1,4 @@
+import { capital } from '#shared/kernel/plain-text.ts';
 import { sameHash } from '#shared/ledger/hashing.ts';
 import { checkSuccession, type LossStatement, lossWords } from '#shared/ledger/losses.ts';
 import {
@@ -66,8 +67,4 @@ export async function examineLosses(
 function isOf(log: string, logId: string): boolean {
   const name = logId === ANCHOR_LOG || logId.startsWith(auditLogOf('')) ? logId : `log/${logId}`;
   return log.endsWith(`/${name}`);
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,3 +1,4 @@
+import { isoDay } from '#shared/kernel/time.ts';
 import { isSeen } from '#shared/kernel/characters.ts';
 import { oddBaseUrl } from './base-url.ts';
 import type { CatalogueFile, FileEndpoint, FileModel, FilePrice } from './file-shape.ts';
@@ -235,7 +236,7 @@ function checkPrices(
       report([...at, 'region'], `there is no region ${region}`);
     // 30 February would be a day of March.
     const time = Date.parse(from);
-    if (Number.isNaN(time) || new Date(time).toISOString().slice(0, 10) !== from)
+    if (Number.isNaN(time) || isoDay(time) !== from)
       report([...at, 'from'], 'there is no such day');
     if (seen.has(nameOf(price))) report(at, 'is the second one from this day for the same');
     seen.add(nameOf(price));

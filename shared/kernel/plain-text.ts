@@ -90,6 +90,11 @@ export function named(name: string): string {
   return `“${single}”`;
 }
 
+/** A text that begins as a sentence or a heading does. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** The message of an error on one line. A connection refused at several addresses has its reason inside. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);

@@ -63,6 +63,11 @@ export function isTimeText(text: string): boolean {
 
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
+/** A day (UTC) as programs, addresses and fields of forms have it: `2026-11-22`. */
+export function isoDay(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}
+
 /** A day as people read it: `22 Nov 2026`. */
 export function day(at: number): string {
   const date = new Date(at);

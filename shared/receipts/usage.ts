@@ -153,3 +153,33 @@ export function usageFields(of: UsageFigures, currency: string | null) {
     ...(currency !== null && { cost: { amount: of.cost, currency, requests: of.priced } }),
   };
 }
+
+/** A report for programs, with the groups that it has. */
+export function usageAnswer(
+  { ledgerSize, total, currency }: UsageReport,
+  groups: readonly UsageGroup[],
+  { groupBy, range }: { groupBy: readonly UsageGrouping[]; range: UsageRange },
+) {
+  return {
+    object: 'usage' as const,
+    ...rangeFields(range, ledgerSize),
+    ledger_size: ledgerSize,
+    group_by: groupBy.join(','),
+    data: groups.map(({ names, ...figures }) => ({
+      group: names.join(', '),
+      by: Object.fromEntries(groupBy.map((name, i) => [name, names[i]!])),
+      ...usageFields(figures, currency),
+    })),
+    total: usageFields(total, currency),
+  };
+}
+
+function rangeFields(range: UsageRange, ledgerSize: number) {
+  if ('from' in range) {
+    return { from: new Date(range.from).toISOString(), to: new Date(range.to).toISOString() };
+  }
+  const { firstIndex, lastIndex } = range;
+  // An empty ledger has no last entry.
+  const last = Math.min(lastIndex, ledgerSize - 1);
+  return { first_index: firstIndex, ...(last < firstIndex ? {} : { last_index: last }) };
+}

@@ -1,8 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 import { isTagKey } from '#shared/kernel/tags.ts';
 import { day, DAY_MS, HOUR_MS } from '#shared/kernel/time.ts';
-import type { CountedBy, CountedTime } from '#shared/requests/counts.ts';
-import { DAYS_KEPT_DAYS, HOURS_KEPT_DAYS } from '#shared/requests/counts.ts';
+import {
+  type CountedBy,
+  type CountedTime,
+  DAYS_KEPT_DAYS,
+  HOURS_KEPT_DAYS,
+} from '#shared/requests/counts.ts';
 import { askedFor, askedForDay } from '../forms.ts';
 
 /** What a chart can be of, and how a reader calls it. */
@@ -127,7 +131,7 @@ function ownPeriod(typed: Asked['typed'], now: number): Period | string {
 }
 
 /** The period that one is compared with: as long, and just before it. */
-export function periodBefore({ from, to, step }: Period): Pick<Period, 'from' | 'to' | 'step'> {
+export function asLongBefore({ from, to, step }: Period): Pick<Period, 'from' | 'to' | 'step'> {
   return { from: from - (to - from), to: from, step };
 }
 

@@ -1,6 +1,7 @@
 import { html, type Html } from '#api/html.ts';
+import { capital } from '#shared/kernel/plain-text.ts';
 import { OTHER_VALUES } from '#shared/kernel/tags.ts';
-import { day, DAY_MS, dateTime } from '#shared/kernel/time.ts';
+import { day, DAY_MS, dateTime, isoDay } from '#shared/kernel/time.ts';
 import { count, QUANTITY_TITLES, scaleFor } from '#shared/methodology/readable.ts';
 import { PERCENTILE_ERROR } from '#shared/requests/counts.ts';
 import { choice, dayFields, empty, note, table } from '../parts/elements.ts';
@@ -127,7 +128,7 @@ function ways({ asked, tags, address }: ChartsParts): Html {
       <form class="row end" method="get" action="${address}">
         ${dayFields(
           typed.from === '' && typed.to === ''
-            ? { from: dayText(period.from), to: dayText(period.to - 1) }
+            ? { from: isoDay(period.from), to: isoDay(period.to - 1) }
             : typed,
         )}
         ${choice(
@@ -346,8 +347,8 @@ function nameOf(parts: ChartsParts, { name }: Part): Html {
   const query = new URLSearchParams({
     [filter]: value,
     ...(of === 'errors' ? { status: 'failed' } : {}),
-    from: dayText(period.from),
-    to: dayText(period.to - 1),
+    from: isoDay(period.from),
+    to: isoDay(period.to - 1),
   });
   return html`<a href="${list}?${query.toString()}">${words}</a>`;
 }
@@ -429,9 +430,7 @@ function pointsTable({
   </details>`;
 }
 
-const dayText = (at: number): string => new Date(at).toISOString().slice(0, 10);
 /** `22 Nov`: the year stands in the table. */
 const dayName = (at: number): string => day(at).split(' ').slice(0, 2).join(' ');
 const hourName = (at: number): string =>
   `${dayName(at)}, ${new Date(at).toISOString().slice(11, 16)}`;
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

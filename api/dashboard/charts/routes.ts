@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { usageCsv } from '#api/routes/usage.ts';
 import { csvLine, fieldOfOthers } from '#shared/kernel/csv.ts';
-import { timeText } from '#shared/kernel/time.ts';
+import { isoDay, timeText } from '#shared/kernel/time.ts';
 import type { UsageGrouping, UsageReport } from '#shared/receipts/usage.ts';
 import {
   ALL_ORGANISATIONS,
@@ -14,7 +14,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { sendFile, sendFramed, SESSION } from '../guard.ts';
 import { keyNames } from '../keys/names.ts';
 import { PageError } from '../page-error.ts';
-import { type Asked, askedChart, isOfReceipts, periodBefore, timeOf } from './asked.ts';
+import { asLongBefore, type Asked, askedChart, isOfReceipts, timeOf } from './asked.ts';
 import { chartsPage, PARTS_SHOWN } from './page.ts';
 import {
   type Charted,
@@ -95,7 +95,7 @@ async function chartedOf(
 ): Promise<Charted | 'too many' | undefined> {
   const { of, by, period, problem } = asked;
   if (problem !== undefined) return undefined;
-  const before = periodBefore(period);
+  const before = asLongBefore(period);
   if (isOfReceipts(of)) {
     const report = await usageOf(deps, orgId, asked);
     const reportBefore = await deps.usage.usage({ orgId, range: before, groupBy: [period.step] });
@@ -140,7 +140,7 @@ function countedBy(by: Exclude<Asked['by'], ''>): { by: CountedBy; tagKey?: stri
 /** The figures of a chart as CSV: all names, not those alone that are drawn. */
 async function fileOf(deps: DashboardDeps, orgId: string, asked: Asked) {
   const { of, by, period } = asked;
-  const dates = [period.from, period.to - 1].map((at) => new Date(at).toISOString().slice(0, 10));
+  const dates = [period.from, period.to - 1].map((at) => isoDay(at));
   const file = { name: `${of}-${dates.join('-')}.csv`, type: 'text/csv; charset=utf-8' };
   if (isOfReceipts(of)) {
     const report = await usageOf(deps, orgId, asked);

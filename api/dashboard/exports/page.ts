@@ -1,6 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import type { Page } from '#shared/kernel/page.ts';
-import { day, DAY_MS } from '#shared/kernel/time.ts';
+import { day, DAY_MS, isoDay } from '#shared/kernel/time.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
 import { packName } from '#shared/packs/layout.ts';
@@ -133,9 +133,7 @@ function periodOf({ period, firstIndex, lastIndex }: ExportRecord): string {
 }
 
 const periodQuery = ({ from, to }: Days): string =>
-  new URLSearchParams({ from: dayText(from), to: dayText(to - DAY_MS) }).toString();
-
-const dayText = (at: number): string => new Date(at).toISOString().slice(0, 10);
+  new URLSearchParams({ from: isoDay(from), to: isoDay(to - DAY_MS) }).toString();
 
 /** The way to what was used in the period of a pack, where that is of whole days. */
 function usageLink({ membership }: Frame, { orgId, period }: ExportRecord): Html | undefined {
@@ -303,6 +301,6 @@ function isOfDays({ from = 0, to = 0 }: NonNullable<ExportRecord['period']>): bo
 
 /** A day of a period, as the form of a new pack has it. */
 function hiddenDay(name: string, at: number | undefined): Html {
-  const text = at === undefined ? '' : dayText(at);
+  const text = at === undefined ? '' : isoDay(at);
   return html`<input type="hidden" name="${name}" value="${text}" />`;
 }

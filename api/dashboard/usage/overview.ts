@@ -1,6 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import type { Limits } from '#shared/kernel/plan.ts';
-import { day, DAY_MS } from '#shared/kernel/time.ts';
+import { day, DAY_MS, isoDay } from '#shared/kernel/time.ts';
 import {
   count,
   counted,
@@ -217,7 +217,7 @@ function daysOf({
   const known = new Map((byDay.groups ?? []).map((group) => [group.names[0]!, group]));
   return Array.from({ length: Math.round((to - from) / DAY_MS) }, (_, i) => {
     const at = from + i * DAY_MS;
-    return { name: day(at), figures: known.get(new Date(at).toISOString().slice(0, 10)) };
+    return { name: day(at), figures: known.get(isoDay(at)) };
   });
 }
 
@@ -305,8 +305,8 @@ function breakdown(base: string, { by, byName, keyNames, from, to }: OverviewPar
       return { names: [by === 'key' ? (keyNames.get(name) ?? name) : name], figures: group };
     })
     .toSorted((a, b) => gas(b.figures) - gas(a.figures));
-  const lastDay = new Date(to - DAY_MS).toISOString().slice(0, 10);
-  const firstDay = new Date(from).toISOString().slice(0, 10);
+  const lastDay = isoDay(to - DAY_MS);
+  const firstDay = isoDay(from);
   return html`<section class="stack tight">
     <h2>By ${by}</h2>
     ${

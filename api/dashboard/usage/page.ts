@@ -1,7 +1,8 @@
 import { html, type Html } from '#api/html.ts';
+import { capital } from '#shared/kernel/plain-text.ts';
 import { OTHER_VALUES, TAG_LENGTH_MAX, TAG_VALUES_A_DAY_MAX } from '#shared/kernel/tags.ts';
 import type { Price } from '#shared/catalogue/catalogue.ts';
-import { day, DAY_MS } from '#shared/kernel/time.ts';
+import { day, DAY_MS, isoDay } from '#shared/kernel/time.ts';
 import { count, moneyText, scaleFor } from '#shared/methodology/readable.ts';
 import {
   tagKeyOf,
@@ -87,8 +88,8 @@ export function usagePage(frame: Frame, parts: UsageParts): Html {
     </form>
     <p class="row small" role="group" aria-label="Usual periods">
       ${usualPeriods(frame.now).map(([name, days]) => {
-        query.set('from', dayText(days.from));
-        query.set('to', dayText(days.to - DAY_MS));
+        query.set('from', isoDay(days.from));
+        query.set('to', isoDay(days.to - DAY_MS));
         return html`<a href="${address}?${query.toString()}">${name}</a>`;
       })}
     </p>
@@ -220,6 +221,3 @@ function rows(frame: Frame, parts: UsageParts, report: UsageReport): Html {
       }
     </p>`;
 }
-
-const dayText = (at: number): string => new Date(at).toISOString().slice(0, 10);
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

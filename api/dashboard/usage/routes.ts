@@ -4,7 +4,7 @@ import { type Account, limitsOf } from '#shared/accounts/account.ts';
 import type { Price } from '#shared/catalogue/catalogue.ts';
 import { isOpenTo } from '#shared/catalogue/routing.ts';
 import { TAG_LENGTH_MAX, TAG_WRITTEN, tagOf } from '#shared/kernel/tags.ts';
-import { DAY_MS, HOUR_MS } from '#shared/kernel/time.ts';
+import { DAY_MS, HOUR_MS, isoDay } from '#shared/kernel/time.ts';
 import { groupingOf, tagKeyOf, type UsageGrouping } from '#shared/receipts/usage.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedFor, askedForDay } from '../forms.ts';
@@ -48,7 +48,7 @@ export function usagePageRoutes(app: FastifyInstance, deps: DashboardDeps): void
       keyNames: by === 'key' ? await keyNames(deps, orgId) : new Map(),
       limits: limitsOf(await deps.accounts.get(orgId)),
       busiestHour: Math.max(0, ...(byHour.groups ?? []).map(({ requests }) => requests)),
-      today: byDay.groups?.find(({ names }) => names[0] === dayText(today))?.requests ?? 0,
+      today: byDay.groups?.find(({ names }) => names[0] === isoDay(today))?.requests ?? 0,
     };
     return sendFramed(deps, [request, reply], {
       title: 'Overview',
@@ -138,8 +138,8 @@ function askedUsage(request: FastifyRequest, now: number) {
   const and = isAsked ? grouping('and') : 'model';
   const groupBy = and === undefined || and === by ? [by] : [by, and];
   const today = startOfDay(now);
-  const from = askedFor(request, 'from') || dayText(today - 29 * DAY_MS);
-  const to = askedFor(request, 'to') || dayText(today);
+  const from = askedFor(request, 'from') || isoDay(today - 29 * DAY_MS);
+  const to = askedFor(request, 'to') || isoDay(today);
   const [first, last] = [askedForDay(from), askedForDay(to)];
   const tag = askedFor(request, 'tag').slice(0, TAG_LENGTH_MAX);
   const asked = { from: from.slice(0, 10), to: to.slice(0, 10), groupBy, tag };
@@ -165,4 +165,3 @@ function problemOf(first: number | undefined, last: number | undefined): string 
 }
 
 const startOfDay = (at: number): number => Math.floor(at / DAY_MS) * DAY_MS;
-const dayText = (at: number): string => new Date(at).toISOString().slice(0, 10);

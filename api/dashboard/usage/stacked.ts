@@ -1,6 +1,6 @@
 import type { Html } from '#api/html.ts';
 import { DecimalSum } from '#shared/kernel/decimal.ts';
-import { DAY_MS } from '#shared/kernel/time.ts';
+import { DAY_MS, isoDay } from '#shared/kernel/time.ts';
 import { count, moneyText } from '#shared/methodology/readable.ts';
 import type { UsageFigures, UsageGrouping, UsageReport } from '#shared/receipts/usage.ts';
 import { SERIES_MAX, stackedChart } from './chart.ts';
@@ -81,9 +81,7 @@ function columnsOf(
 ): string[] {
   if (by === 'day') {
     const days = Math.min(Math.round((to - from) / DAY_MS), COLUMNS_MAX);
-    return Array.from({ length: days }, (_, i) =>
-      new Date(to - (days - i) * DAY_MS).toISOString().slice(0, 10),
-    );
+    return Array.from({ length: days }, (_, i) => isoDay(to - (days - i) * DAY_MS));
   }
   const names = [...columns.keys()];
   if (by === 'hour' || by === 'month') return names.slice(-COLUMNS_MAX);
