@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from '#api/html.ts';
 import { cookieLine, readCookie } from './session/cookies.ts';
+import { compressPages } from '#api/plugins/compressed.ts';
 import { type MadeAnswer, wholeSeconds } from '#api/plugins/error-envelope.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { failureOfStore, isStoreAway } from '#shared/kernel/store-away.ts';
@@ -127,6 +128,7 @@ export function guardPages(
 ): void {
   const isOurs = ownOrigin(publicUrl);
   strictTransport(app, publicUrl);
+  compressPages(app, { of: 'one person' });
   app.addHook('onRequest', (request, reply, next) => {
     const { method } = request;
     if (method === 'GET' || method === 'HEAD') {

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import type { Html } from '#api/html.ts';
 import { PAGE_HEADERS, strictTransport } from '#api/dashboard/guard.ts';
+import { compressPages } from '#api/plugins/compressed.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { ASSETS, serveAssets } from './assets.ts';
 import { landingPage } from './landing-page.ts';
@@ -30,6 +31,7 @@ export const frontRoutes: FastifyPluginAsync<FrontOptions> = async (app, options
   const { publicUrl, supportEmail, exampleModel, hasDashboard, status } = options;
   const { origin } = new URL(publicUrl);
   strictTransport(app, publicUrl);
+  compressPages(app, { of: 'everyone' });
   serveAssets(app);
   app.get('/', PUBLIC, (_request, reply) => {
     const parts = { origin, model: exampleModel(), hasDashboard, supportEmail };

@@ -6,7 +6,7 @@ import type { Guides } from '#api/docs/guides/guides.ts';
 import { guidePage } from '#api/docs/guides/page.ts';
 import { PAGE_HEADERS, strictTransport } from '#api/dashboard/guard.ts';
 import { docsPage } from '#api/docs/page/page.ts';
-import { CompressedText } from '#api/docs/compressed.ts';
+import { CompressedText } from '#api/plugins/compressed.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { madeOnce } from '#shared/kernel/made-once.ts';
 import { anyObject } from './fields.ts';

@@ -42,6 +42,20 @@ async function newKey(of = orgId): Promise<string> {
   return (await registries.keys.issue(of, { name: 'Some key' }, OPERATOR)).key.id;
 }
 
+it('a page is compressed for who comes from our pages, and not for who was sent by another site [dashboard.compressed, dashboard.budget]', async () => {
+  const page = `/dashboard/${orgId}/overview`;
+  const coded = async (address: string, site: string) => {
+    const asked = { 'accept-encoding': 'gzip', 'sec-fetch-site': site };
+    const { statusCode, headers } = await visitors.owner.get(address, asked);
+    expect(statusCode).toBe(200);
+    return headers['content-encoding'];
+  };
+  expect(await coded(page, 'same-origin')).toBe('gzip');
+  expect(await coded(page, 'none')).toBe('gzip');
+  expect(await coded(page, 'cross-site')).toBeUndefined();
+  expect(errors).toEqual([]);
+});
+
 describe('keys', () => {
   it('a key is created and shown once, works, is rotated, revoked with a reason and restored; the log names the person [dashboard.keys]', async () => {
     const keys = `/dashboard/${orgId}/keys`;
