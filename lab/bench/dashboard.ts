@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { gunzipSync } from 'node:zlib';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import type { PersonLogin } from '#embedded/demo-persons.ts';
 import { ask, furnish } from '#lab/screenshots/furnish.ts';
 import { pagesOf, type Visitor } from '#lab/screenshots/pages.ts';
@@ -30,6 +30,7 @@ const NEWEST = 60;
 /** What a reader does not notice. */
 const WANTED_MS = 300;
 const WANTED_BYTES = 60_000;
+const UNPACKED = { br: brotliDecompressSync, gzip: gunzipSync, none: (bytes: Buffer) => bytes };
 
 const instance = await Instance.start({
   env: { REPLICAS: '', ADDRESS_REQUESTS_PER_SECOND: '100000' },
@@ -93,7 +94,7 @@ async function measure(name: string, address: string, cookie: string): Promise<v
     ({ status } = reply);
     sent = reply.body.byteLength;
     times.push(performance.now() - start);
-    bytes = reply.isPacked ? gunzipSync(reply.body).byteLength : sent;
+    bytes = UNPACKED[reply.coding](reply.body).byteLength;
   }
   times.sort((a, b) => a - b);
   const [middle, most] = [times[times.length >> 1]!, times.at(-1)!];
@@ -107,16 +108,18 @@ async function measure(name: string, address: string, cookie: string): Promise<v
 interface Sent {
   status: number;
   body: Buffer;
-  isPacked: boolean;
+  coding: keyof typeof UNPACKED;
 }
 
 /** Asks as a browser does, and keeps what comes packed as it is: `fetch` would unpack it. */
 async function get(url: string, cookie: string): Promise<Sent> {
-  const asked = request(url, { headers: { cookie, 'accept-encoding': 'gzip, br', 'sec-fetch-site': 'same-origin' } }).end();
+  const asked = request(url, {
+    headers: { cookie, 'accept-encoding': 'gzip, br', 'sec-fetch-site': 'same-origin' },
+  }).end();
   const [reply] = (await once(asked, 'response')) as [IncomingMessage];
   return {
     status: reply.statusCode!,
     body: await buffer(reply),
-    isPacked: reply.headers['content-encoding'] === 'gzip',
+    coding: (reply.headers['content-encoding'] ?? 'none') as keyof typeof UNPACKED,
   };
 }

@@ -36,6 +36,12 @@ describe('the page at /docs', () => {
     }
   });
 
+  it('the page at /docs is within the budget of a page, as a browser has it sent [dashboard.budget]', async () => {
+    const asked = { 'accept-encoding': 'gzip, deflate, br, zstd' };
+    const sent = await app.inject({ url: '/docs', headers: asked });
+    expect(sent.rawPayload.length).toBeLessThanOrEqual(60_000);
+  });
+
   it('the page at /docs has every operation, and no link that leads nowhere', () => {
     const ids = [...text.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(ids.length);

@@ -1,7 +1,7 @@
-import { gunzipSync } from 'node:zlib';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { fastify } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { compressPages, CompressedText, takesGzip } from '#api/plugins/compressed.ts';
+import { compressPages, CompressedText, takes } from '#api/plugins/compressed.ts';
 
 describe('a compressed text', () => {
   it.each([
@@ -15,7 +15,7 @@ describe('a compressed text', () => {
     ['', false],
     [undefined, false],
   ])('is taken or not by who accepts %s', (accepted, taken) => {
-    expect(takesGzip(accepted)).toBe(taken);
+    expect(takes(accepted, 'gzip')).toBe(taken);
   });
 
   it('comes smaller to who takes it, is the same text for all, and caches keep the two apart', async () => {
@@ -24,15 +24,19 @@ describe('a compressed text', () => {
     const app = fastify();
     app.get('/', (request, reply) => compressed.send(request, reply.type('text/plain')));
     const plain = await app.inject('/');
-    const small = await app.inject({ url: '/', headers: { 'accept-encoding': 'gzip, br' } });
+    const small = await app.inject({ url: '/', headers: { 'accept-encoding': 'gzip' } });
+    const smallest = await app.inject({ url: '/', headers: { 'accept-encoding': 'gzip, br' } });
     expect(plain.payload).toBe(text);
     expect(gunzipSync(small.rawPayload).toString()).toBe(text);
+    expect(brotliDecompressSync(smallest.rawPayload).toString()).toBe(text);
     expect(small.rawPayload.length).toBeLessThan(text.length / 10);
+    expect(smallest.rawPayload.length).toBeLessThan(small.rawPayload.length);
     expect(
-      [plain, small].map(({ headers }) => [headers['content-encoding'], headers.vary]),
+      [plain, small, smallest].map(({ headers }) => [headers['content-encoding'], headers.vary]),
     ).toEqual([
       [undefined, 'accept-encoding'],
       ['gzip', 'accept-encoding'],
+      ['br', 'accept-encoding'],
     ]);
   });
 
