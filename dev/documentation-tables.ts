@@ -178,7 +178,7 @@ const EXITING: Readonly<Record<keyof typeof EXIT_CODES, string>> = {
   verdict:
     '`docket verify`, `docket audit verify-file`, `verify.py`; `docket sample`, `docket reconcile` and `docket statement` of the packs that they read',
   recompute: '`docket recompute`',
-  fsck: '`docket ledger fsck`; `resume` and `declare-loss` where they find 2, and `declare-loss` as long as it has 4 to declare',
+  fsck: '`docket ledger fsck` and `docket backup --check`; `resume` and `declare-loss` where they find 2, and `declare-loss` as long as it has 4 to declare',
   doctor: '`docket doctor`',
   catalogue: '`docket catalogue check`',
   policy: '`docket policy test`',

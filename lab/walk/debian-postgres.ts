@@ -22,7 +22,8 @@ export async function findDebianPostgres(): Promise<string | undefined> {
 
 /** A PostgreSQL as its packages make one, with an archive of its WAL beside it. */
 export class Postgres {
-  readonly #programs: string;
+  /** The folder of its programs. */
+  readonly programs: string;
   readonly #password: string;
   /** With the cluster in `data`, what was archived in `backup/wal`, and a base backup in `backup/base`. */
   readonly directory: string;
@@ -45,7 +46,7 @@ export class Postgres {
   }
 
   private constructor(programs: string, directory: string, password: string) {
-    this.#programs = programs;
+    this.programs = programs;
     this.directory = directory;
     this.#password = password;
   }
@@ -56,7 +57,7 @@ export class Postgres {
   }
 
   async version(): Promise<string> {
-    return (await run(join(this.#programs, 'postgres'), ['--version'])).stdout.trim();
+    return (await run(join(this.programs, 'postgres'), ['--version'])).stdout.trim();
   }
 
   /** Starts the cluster that is in `data`, on another port each time. */
@@ -74,7 +75,7 @@ export class Postgres {
     const data = join(this.directory, 'data');
     const invocation = await runAs(
       await unprivilegedUser(),
-      join(this.#programs, 'postgres'),
+      join(this.programs, 'postgres'),
       ['-D', data, ...flags],
       [data],
     );
@@ -103,7 +104,7 @@ export class Postgres {
       args,
       user: as,
     } = await runAs(user, '/bin/bash', ['-euc', commands], [directory]);
-    const PATH = `${this.#programs}:${process.env['PATH']}`;
+    const PATH = `${this.programs}:${process.env['PATH']}`;
     await run(command, [...args], { ...as, cwd: directory, env: { PATH, ...env } });
   }
 }

@@ -132,6 +132,14 @@ export class Walk {
     await this.#postgres.shell(documentedBackup(), env);
   }
 
+  /** Restores a copy of the backup beside the service at work, and asks fsck. */
+  checkBackup(): ReturnType<typeof run> {
+    const { directory, programs } = this.#postgres;
+    const places = ['--programs', programs, '--scratch', directory];
+    const direct = { ...this.#env, DATABASE_URL: this.databaseUrl };
+    return run('cli/start.js', direct, ['backup', join(directory, 'backup'), '--check', ...places]);
+  }
+
   /**
    * Brings the backup back in place of the database, as the page says, and asks fsck, whose exit code it returns.
    * @param lost what there is of WAL beside the base backup: nothing, or the archive and the disk of the old server

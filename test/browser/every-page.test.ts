@@ -3,6 +3,9 @@ import OpenAI from 'openai';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, inject, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
+import { countRequests } from '#shared/requests/postgres/counts.ts';
+import { writeRequests } from '#shared/requests/postgres/requests.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createWebhookRegistry } from '#shared/webhooks/postgres/endpoints.ts';
 import { createSecretSeals } from '#shared/webhooks/secret-seals.ts';
@@ -17,6 +20,7 @@ import {
 } from '#test/support/browser.ts';
 import { joinProduct } from '#test/support/product.ts';
 import { ageSessionsOf, newPerson, PASSWORD } from '#test/support/dashboard.ts';
+import { requestRow } from '#test/support/requests.ts';
 import { until } from '#test/support/until.ts';
 
 const product = await joinProduct();
@@ -31,6 +35,9 @@ beforeAll(async () => {
     [{ kind: 'organisation', orgId, role: 'owner' }],
     'Ada Lovelace',
   );
+  // So that charts have something to draw.
+  await writeRequests(database.pool, [requestRow({ orgId, at: Date.now() - DAY_MS })]);
+  await countRequests(database.pool);
 });
 
 const { open, problems } = openPages(browser, root);
@@ -157,3 +164,35 @@ it(
     expect(problems).toEqual([]);
   },
 );
+
+it('a chart’s values are read by arrow keys alone, from its newest point to its oldest, as its table has them [dashboard.charts, dashboard.browser]', async () => {
+  const page = await open();
+  await signIn(page);
+  await page.goto(`/dashboard/${orgId}/charts?days=7`);
+  const chart = page.getByRole('slider');
+  await chart.focus();
+  const rows = await page
+    .locator('[data-points] tbody tr')
+    .evaluateAll((all) => all.map(({ cells }) => cells[0].textContent.trim()));
+  const after = async (key: string) => {
+    await page.keyboard.press(key);
+    const [name, at] = await chart.evaluate((plot) => [
+      plot.getAttribute('aria-valuetext').split(': ')[0],
+      plot.getAttribute('aria-valuenow'),
+    ]);
+    // What is seen below the chart is what is read out.
+    expect(await page.locator('.reading').first().textContent()).toMatch(`${name}: `);
+    return [name, Number(at)];
+  };
+  const [last, points] = [rows.length - 1, rows.length];
+  expect(points).toBe(7);
+  expect(await after('End')).toEqual([rows[0], points]);
+  expect(await after('ArrowRight')).toEqual([rows[0], points]);
+  expect(await after('ArrowLeft')).toEqual([rows[1], points - 1]);
+  expect(await after('ArrowDown')).toEqual([rows[2], points - 2]);
+  expect(await after('ArrowUp')).toEqual([rows[1], points - 1]);
+  expect(await after('Home')).toEqual([rows[last], 1]);
+  expect(await after('ArrowLeft')).toEqual([rows[last], 1]);
+  expect(await after('ArrowRight')).toEqual([rows[last - 1], 2]);
+  await page.context().close();
+});

@@ -14,8 +14,31 @@ const OWN_FOLDERS = ['pg_wal', 'pg_replslot'];
  */
 export async function startReplica(primaryUrl: string, home: string): Promise<EmbeddedPostgres> {
   const dataDir = await mkdtemp(join(tmpdir(), 'docket-replica-'));
-  const [from, to] = [join(home, 'data'), join(dataDir, 'data')];
-  const client = new Client({ connectionString: primaryUrl });
+  await copyData(primaryUrl, home, join(dataDir, 'data'));
+  const to = join(dataDir, 'data');
+  const { hostname, port, username, password } = new URL(primaryUrl);
+  const target = `host=${hostname} port=${port} user=${username} password=${password}`;
+  await appendFile(join(to, 'postgresql.auto.conf'), `primary_conninfo = '${target}'\n`);
+  await writeFile(join(to, 'standby.signal'), '');
+  await cp(join(home, 'password'), join(dataDir, 'password'));
+  const server = await startEmbeddedPostgres({ dataDir, durable: false });
+  return {
+    ...server,
+    stop: async () => {
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/**
+ * A base backup of a server of the embedded mode, by the way that PostgreSQL offers to programs.
+ * @param home its directory
+ * @param to a folder that is not there yet
+ */
+export async function copyData(url: string, home: string, to: string): Promise<void> {
+  const from = join(home, 'data');
+  const client = new Client({ connectionString: url });
   await client.connect();
   try {
     await client.query(`select pg_backup_start('replica', true)`);
@@ -31,17 +54,4 @@ export async function startReplica(primaryUrl: string, home: string): Promise<Em
   } finally {
     await client.end();
   }
-  const { hostname, port, username, password } = new URL(primaryUrl);
-  const target = `host=${hostname} port=${port} user=${username} password=${password}`;
-  await appendFile(join(to, 'postgresql.auto.conf'), `primary_conninfo = '${target}'\n`);
-  await writeFile(join(to, 'standby.signal'), '');
-  await cp(join(home, 'password'), join(dataDir, 'password'));
-  const server = await startEmbeddedPostgres({ dataDir, durable: false });
-  return {
-    ...server,
-    stop: async () => {
-      await server.stop();
-      await rm(dataDir, { recursive: true, force: true });
-    },
-  };
 }

@@ -1,13 +1,15 @@
-/** What a standby of PostgreSQL has of what was published, when it takes the primary's place. */
-import { mkdtemp } from 'node:fs/promises';
+/** What a standby of PostgreSQL, or a backup, has of what was published, when it takes the primary's place. */
+import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Pool } from 'pg';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { examinePublished } from '#cli/fsck/published.ts';
-import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
+import { findBinaries, startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { migrateToLatest } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { atFileEnd } from '#test/support/file-end.ts';
 import {
@@ -19,7 +21,9 @@ import {
   originOf,
   submitReceipts,
 } from '#test/support/ledger.ts';
-import { startReplica } from '#test/support/replica.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+import { copyData, startReplica } from '#test/support/replica.ts';
 import { until } from '#test/support/until.ts';
 
 const home = await mkdtemp(join(tmpdir(), 'docket-primary-'));
@@ -101,5 +105,76 @@ describe('a standby [survives.restore]', () => {
     expect(await examine(onStandby)).toEqual([behind]);
     expect(await grow(onStandby, 1)).toMatchObject({ signed: [], halted: [{ orgId: 'org_a' }] });
     expect(await examine(onPrimary)).toEqual([]);
+  });
+});
+
+describe('docket backup --check [survives.restore]', () => {
+  const folder = join(home, 'backup');
+  const scratch = join(home, 'scratch');
+  let docket: (...args: string[]) => ReturnType<typeof runDocket>;
+  /** Also where commands ask. */
+  let publish: (count: number) => Promise<void>;
+
+  beforeAll(async () => {
+    await mkdir(folder);
+    await mkdir(scratch);
+    await copyData(primary.url, home, join(folder, 'base'));
+    const redis = await startTestRedis();
+    const client = connectRedis({ url: redis.url, name: 'test', use: 'patient' });
+    atFileEnd(async () => client.disconnect());
+    publish = async (count) => {
+      await grow(onPrimary, count);
+      await createCheckpointMemory(client).remember(memory.heads);
+    };
+    const { postgres } = await findBinaries();
+    const env = { DATABASE_URL: primary.url, REDIS_URL: redis.url };
+    docket = (...args) =>
+      runDocket(['backup', ...args, '--programs', dirname(postgres), '--scratch', scratch], env);
+  });
+
+  it('finds what the archive holds sound, says what came after it, and leaves backup and disk as they were', async () => {
+    await publish(3);
+    // As `archive_command` does.
+    await onPrimary.query('select pg_switch_wal()');
+    await cp(join(home, 'data', 'pg_wal'), join(folder, 'wal'), { recursive: true });
+    const isAsItWas = async () => [
+      await readdir(folder, { recursive: true }),
+      await readFile(join(folder, 'base', 'backup_label'), 'utf8'),
+    ];
+    const before = await isAsItWas();
+    const sound = await docket(folder, '--check');
+    expect(sound).toMatchObject({ code: 0, stderr: '' });
+    expect(sound.stdout).toMatch(
+      /^base +\S+\/base\nbegun +\d+ \w+ \d{4}, \d\d:\d\d UTC\nwal +\S+\/wal\npostgresql +18\nlast_transaction +\d+ \w+ \d{4}, \d\d:\d\d UTC\n/,
+    );
+    expect(sound.stdout).toContain('A copy was restored. The ledger is sound: 1237 entries');
+    await publish(2);
+    const behind = await docket(folder, '--check');
+    expect(behind.code).toBe(4);
+    expect(behind.stdout).toContain(
+      'loss  org_a  log  behind: 1,239 entries published, 1,237 here, as Redis remembers.',
+    );
+    expect(behind.stdout).toMatch(/A restore would lose what is named above, unless .*\n$/);
+    const { stdout } = await docket(folder, '--check', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      verdict: 'behind',
+      entries: 1_237,
+      backup: { base: join(folder, 'base'), wal: join(folder, 'wal') },
+    });
+    expect(await isAsItWas()).toEqual(before);
+    expect(await readdir(scratch)).toEqual([]);
+  });
+
+  it('says why a folder is no backup, and why a copy does not start', async () => {
+    expect(await docket(scratch, '--check')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/has no base backup: neither it nor a folder in it has/),
+    });
+    const label = await readFile(join(folder, 'base', 'backup_label'), 'utf8');
+    await rm(join(folder, 'wal', /\(file (\w+)\)/.exec(label)![1]!));
+    const torn = await docket(folder, '--check');
+    expect(torn).toMatchObject({ code: 1, stdout: '' });
+    expect(torn.stderr).toMatch(/^docket: PostgreSQL of the copy did not start/);
+    expect(await readdir(scratch)).toEqual([]);
   });
 });
