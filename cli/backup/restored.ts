@@ -59,7 +59,7 @@ export async function withRestored<T>(
   const room = await roomAt(options.scratch);
   if (room < size * ROOM) {
     throw new Error(
-      `A copy of the backup takes ${gigabytes(size * ROOM)}, and ${options.scratch} has ${gigabytes(room)}: name a folder with more by --scratch.`,
+      `A copy of the backup takes ${sizeText(size * ROOM)}, and ${options.scratch} has ${sizeText(room)}: name a folder with more by --scratch.`,
     );
   }
   const home = await mkdtemp(join(resolve(options.scratch), 'docket-restored-'));
@@ -152,8 +152,8 @@ async function start(
   });
 }
 
-/** A size as an operator reads it, with the least that is not nothing. */
-export const gigabytes = (size: number): string => `${Math.max(size / 1e9, 0.1).toFixed(1)} GB`;
+const sizeText = (size: number): string =>
+  size < 1e9 ? `${Math.ceil(size / 1e6)} MB` : `${(size / 1e9).toFixed(1)} GB`;
 
 async function sizeOf(folder: string): Promise<number> {
   let size = 0;

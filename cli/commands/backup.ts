@@ -54,7 +54,7 @@ async function backup(folder: string, options: BackupOptions): Promise<void> {
   const { username, pathname } = new URL(await databaseUrl());
   const [copying, replaying] = [createProgressBar('Copying'), createProgressBar('Replaying')];
   const restore = {
-    programs: options.programs ?? (await programsOf(found.major)),
+    programs: await programsOf(found.major, options.programs),
     scratch: options.scratch,
     login: {
       user: decodeURIComponent(username),
@@ -122,21 +122,25 @@ const NOT_ARCHIVED =
   'A restore would lose what is named above, unless the old server’s pg_wal can still be read: it was published after the last WAL that is in the archive. A shorter archive_timeout makes it less, and a synchronous standby nothing.\n';
 
 /** Where Debian and the official images have the server's programs. */
-async function programsOf(major: string): Promise<string> {
+async function programsOf(major: string, named: string | undefined): Promise<string> {
+  if (named !== undefined) {
+    if (await hasServer(named)) return named;
+    throw new Error(`${named} has no \`postgres\` (--programs).`);
+  }
   const places = [
     `/usr/lib/postgresql/${major}/bin`,
     `/usr/local/pgsql/bin`,
     `/usr/pgsql-${major}/bin`,
     '/usr/local/bin',
   ];
-  for (const place of places) {
-    const isThere = await access(join(place, 'postgres')).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) return place;
-  }
+  for (const place of places) if (await hasServer(place)) return place;
   throw new Error(
     `There is no server of PostgreSQL ${major} here (${places.join(', ')}): name the folder of its \`postgres\` by --programs.`,
   );
 }
+
+const hasServer = (folder: string): Promise<boolean> =>
+  access(join(folder, 'postgres')).then(
+    () => true,
+    () => false,
+  );

@@ -17,6 +17,7 @@ export interface ComposeService {
   command?: string[];
   profiles?: string[];
   restart?: string;
+  deploy?: { replicas: string };
   ports?: string[];
   read_only?: boolean;
   cap_drop?: string[];

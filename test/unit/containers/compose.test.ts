@@ -55,16 +55,24 @@ describe('compose.yaml', () => {
     for (const [, { mem_limit: limit }] of ours) expect(limit).toBe('1g');
   });
 
+  it('runs two of each role, and names each image of others by an exact version', () => {
+    for (const role of ROLES) expect(services[role]!.deploy?.replicas).toBe('${REPLICAS:-2}');
+    const images = Object.values(services).map(({ image }) => image);
+    for (const image of images.filter((each) => each !== 'docket')) {
+      expect(image).toMatch(/^(?:postgres:\d+\.\d+|(?:redis|caddy):\d+\.\d+\.\d+)$/);
+    }
+  });
+
   it('gives no process a secret in its environment', () => {
     const environments = JSON.stringify(ours.map(([, { environment }]) => environment));
     expect(environments).not.toMatch(/"(DATABASE_URL|REDIS_URL|SESSION_SECRET)"/);
     expect(environments).not.toMatch(/password/i);
   });
 
-  it('publishes one port, that of the api, on the loopback address', () => {
+  it('publishes one port, that of the proxy, on the loopback address', () => {
     const published = Object.values(services).flatMap(({ ports = [] }) => ports);
     expect(published).toEqual(['127.0.0.1:8080:8080']);
-    expect(services['api']!.ports).toEqual(published);
+    expect(services['proxy']!.ports).toEqual(published);
   });
 });
 
