@@ -5,6 +5,7 @@ import { isThere } from '#lab/proxies/proxies.ts';
 import { type Running, fileOf, start, type Variables } from '#lab/pooler/product.ts';
 import { makeAccount, migrate, THIS_BUILD } from '#lab/upgrade/build.ts';
 import { BACKGROUND_ROLES } from '#shared/config/settings.ts';
+import { type Latency, SlowLink } from './slow-link.ts';
 
 /** Each a network namespace, with an address and, where faketime is installed, a clock of its own. */
 const HOSTS = ['stores', 'api', 'worker-1', 'worker-2'] as const;
@@ -16,6 +17,13 @@ export type Distant = Exclude<Host, 'stores'>;
 const CLOCKS: Partial<Record<Host, string>> = { 'worker-1': '+2.5s', 'worker-2': '-2.5s' };
 const CLOCK_LIBRARY = 'faketime/libfaketimeMT.so.1';
 
+/** The stores that a host reaches over links that can be slow; all else goes straight. */
+const SLOW_LINKS = {
+  api: ['REDIS_URL'],
+  'worker-1': ['REDIS_URL', 'DATABASE_URL'],
+  'worker-2': ['REDIS_URL', 'DATABASE_URL'],
+} as const satisfies Record<Distant, readonly string[]>;
+
 /** Which way packets of a link are lost. One that loses them one way has ends that differ in what they know. */
 export const CUTS = {
   'both ways': ['in', 'out'],
@@ -26,6 +34,8 @@ export type Cut = keyof typeof CUTS;
 
 /** The address as whose neighbour the lab calls. */
 const LAB = 254;
+/** The address at which slow links begin, so that a host which is cut off from the stores is so from them. */
+const LINKS = 253;
 /** Addresses for tests between machines (RFC 2544), which no network at hand uses. */
 const networkOf = (runId: number): string => `198.18.${runId % 256}`;
 
@@ -34,6 +44,7 @@ export class Hosts {
   readonly #name: string;
   readonly #network: string;
   readonly #running: Running[] = [];
+  readonly #links = new Map<Distant, SlowLink[]>();
   #info!: { base_url: string; api_key: string; database_url: string; redis_url: string };
 
   /** The library by which clocks are apart; undefined where faketime is not installed: then all have one. */
@@ -69,10 +80,11 @@ export class Hosts {
 
   /** Loses packets between a host and the stores, without a word to either, until it is mended. */
   cut(host: Distant, cut: Cut): void {
-    const stores = this.#address('stores');
-    for (const way of CUTS[cut]) {
-      const rule = way === 'in' ? `INPUT -s ${stores}` : `OUTPUT -d ${stores}`;
-      this.#inside(host, `iptables -w -A ${rule} -j DROP`);
+    for (const stores of [this.#address('stores'), `${this.#network}.${LINKS}`]) {
+      for (const way of CUTS[cut]) {
+        const rule = way === 'in' ? `INPUT -s ${stores}` : `OUTPUT -d ${stores}`;
+        this.#inside(host, `iptables -w -A ${rule} -j DROP`);
+      }
     }
   }
 
@@ -80,10 +92,16 @@ export class Hosts {
     this.#inside(host, 'iptables -w -F');
   }
 
+  /** What goes between a host and stores takes this long, until it is called without a latency. */
+  slow(host: Distant, latency?: Latency): void {
+    for (const link of this.#links.get(host) ?? []) link.slow(latency);
+  }
+
   /** Ends every process, the stores last, and takes the network away. */
   async remove(): Promise<void> {
     const [stores, ...others] = this.#running;
     await Promise.all(others.map((one) => one.stop()));
+    for (const link of [...this.#links.values()].flat()) await link.close();
     await stores?.stop();
     for (const host of HOSTS) tryTo(`ip netns del ${this.#namespace(host)}`);
     tryTo(`ip link del ${this.#name}`);
@@ -92,7 +110,7 @@ export class Hosts {
   #build(): void {
     const bridge = this.#name;
     run(`ip link add ${bridge} type bridge`);
-    run(`ip addr add ${this.#network}.${LAB}/24 dev ${bridge}`);
+    for (const own of [LAB, LINKS]) run(`ip addr add ${this.#network}.${own}/24 dev ${bridge}`);
     run(`ip link set ${bridge} up`);
     for (const [index, host] of HOSTS.entries()) {
       const [space, cable] = [this.#namespace(host), `${bridge}h${index}`];
@@ -114,13 +132,18 @@ export class Hosts {
     const env = await this.#startStores();
     migrate(THIS_BUILD, env);
     const apiKey = makeAccount(THIS_BUILD, env);
+    const own = {
+      api: await this.#overLinks('api', env),
+      'worker-1': await this.#overLinks('worker-1', env),
+      'worker-2': await this.#overLinks('worker-2', env),
+    };
     const workers = (['worker-1', 'worker-2'] as const).flatMap((host) => [
-      this.#start(host, fileOf('receipts'), env),
-      this.#start(host, fileOf('inference'), env),
-      this.#start(host, 'workers/background/main.ts', env, BACKGROUND_ROLES),
+      this.#start(host, fileOf('receipts'), own[host]),
+      this.#start(host, fileOf('inference'), own[host]),
+      this.#start(host, 'workers/background/main.ts', own[host], BACKGROUND_ROLES),
     ]);
     const address = this.#address('api');
-    const api = this.#start('api', fileOf('api'), { ...env, HOST: address });
+    const api = this.#start('api', fileOf('api'), { ...own.api, HOST: address });
     // All of them, so that none is still starting when those that run are stopped.
     const failed = (await Promise.allSettled([...workers, api])).find(isRejected);
     if (failed !== undefined) throw failed.reason;
@@ -144,6 +167,21 @@ export class Hosts {
       env[name]!.replace('127.0.0.1', this.#address('stores')),
     ]);
     return { ...env, ...Object.fromEntries(elsewhere) };
+  }
+
+  /** @returns the settings of a host's processes, with links of its own to the stores */
+  async #overLinks(host: Distant, env: Variables): Promise<Variables> {
+    const links: SlowLink[] = [];
+    this.#links.set(host, links);
+    const overLinks: Record<string, string> = {};
+    for (const name of SLOW_LINKS[host]) {
+      const url = new URL(env[name]!);
+      const address = `${this.#network}.${LINKS}`;
+      const link = await SlowLink.open(address, { host: url.hostname, port: Number(url.port) });
+      links.push(link);
+      overLinks[name] = env[name]!.replace(url.host, `${address}:${link.port}`);
+    }
+    return { ...env, ...overLinks };
   }
 
   async #start(

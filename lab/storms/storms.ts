@@ -6,7 +6,7 @@ import type { Role } from '#shared/config/settings.ts';
 import type { Instance } from './instance.ts';
 import type { Excuse } from './judge.ts';
 import { familyOf, signal } from './processes.ts';
-import type { Random } from '#lab/support/random.ts';
+import { Random } from '#lab/support/random.ts';
 import { type Cut, CUTS, type Distant, type Hosts } from './hosts.ts';
 import { RedisCluster } from './redis-cluster.ts';
 import { RedisSentinel } from './redis-sentinel.ts';
@@ -14,6 +14,8 @@ import { RedisSentinel } from './redis-sentinel.ts';
 const SERVING: readonly Role[] = ['api', 'inference', 'receipts', 'ledger'];
 const WORKING: readonly Role[] = ['inference', 'receipts', 'ledger'];
 const STORES = ['postgres', 'redis'] as const;
+/** What a piece takes one way over a slow link: from what a link has always, `floor`, to what a queue makes of it. */
+const SLOW_MS = { floor: { least: 50, most: 200 }, most: 300 } as const;
 
 /** How a storm rages, of any kind. */
 export interface Conditions {
@@ -98,7 +100,8 @@ export const STORMS = {
     run: restartAround,
   },
   hosts: {
-    description: 'links between four hosts (namespaces) cut, two clocks five seconds apart; root',
+    description:
+      'links between four hosts (namespaces) cut and slow, two clocks five seconds apart; root',
     on: 'hosts',
     run: cutLinks,
   },
@@ -236,6 +239,9 @@ async function restartAround({ instance, endsAt, say }: Weather): Promise<void> 
   } while (Date.now() < endsAt);
 }
 
+/** The api and both hosts with workers. */
+const DISTANT: readonly Distant[] = ['api', 'worker-1', 'worker-2'];
+
 async function cutLinks({
   hosts,
   random,
@@ -251,6 +257,14 @@ async function cutLinks({
   ];
   do {
     for (const link of random.shuffled(links)) {
+      const slowed = DISTANT.filter(() => random.between(0, 1) < 0.5).map((host) => {
+        const floorMs = random.between(SLOW_MS.floor.least, SLOW_MS.floor.most);
+        // Drawn apart: how many pieces there are must not change what comes next.
+        const jitter = new Random(random.between(0, 2 ** 32));
+        hosts.slow(host, () => jitter.between(floorMs, SLOW_MS.most));
+        return `${host} by ${floorMs.toFixed(0)} to ${SLOW_MS.most} ms`;
+      });
+      say(`slow: ${slowed.length === 0 ? 'none' : slowed.join(', ')}`);
       const cut = random.of(Object.keys(CUTS) as Cut[]);
       // Shorter and longer than what makes a process dead for the others.
       const forMs = random.between(1_000, 12_000);
@@ -259,6 +273,7 @@ async function cutLinks({
       await delay(forMs);
       for (const host of link) hosts.mend(host);
       await delay(random.between(500, 3_000));
+      for (const host of DISTANT) hosts.slow(host);
     }
   } while (Date.now() < endsAt);
 }
