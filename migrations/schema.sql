@@ -1166,7 +1166,7 @@ CREATE INDEX kept_response_bytes ON public.kept_response USING btree (org_id) IN
 CREATE INDEX kept_response_expiry ON public.kept_response USING btree (expires_at);
 CREATE INDEX kept_response_items ON public.kept_response USING gin (items) WHERE (items IS NOT NULL);
 CREATE INDEX ledger_archive_unremoved ON public.ledger_archive USING btree (first_id) WHERE (removed_at IS NULL);
-CREATE INDEX ledger_body_by_org ON ONLY public.ledger_body USING btree (org_id, entry_id) INCLUDE (kind, model, region, tier, outcome, key_id, issued_at, input_tokens, cached_input_tokens, output_tokens, energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj);
+CREATE INDEX ledger_body_by_org ON ONLY public.ledger_body USING btree (org_id, entry_id) INCLUDE (kind, model, region, tier, outcome, key_id, input_tokens, output_tokens, energy_kwh, gwp_kgco2e);
 CREATE INDEX ledger_body_refused ON ONLY public.ledger_body USING btree (entry_id) INCLUDE (refusal_rule, org_id) WHERE (kind = 'refused'::text);
 CREATE INDEX ledger_entry_rare ON public.ledger_entry USING btree (org_id, kind, index) WHERE (kind <> 'inference'::text);
 CREATE INDEX ledger_head_halted ON public.ledger_head USING btree (org_id) WHERE (halted_at IS NOT NULL);

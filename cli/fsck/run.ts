@@ -19,7 +19,7 @@ import { type Finding, finding, type Severity } from './findings.ts';
 import { examineLedger, type FsckOptions } from './ledger.ts';
 import { examinePublished, examineWitnesses } from './published.ts';
 
-export type Verdict = 'sound' | 'attention' | 'damaged' | 'behind';
+type Verdict = 'sound' | 'attention' | 'damaged' | 'behind';
 /** A ledger that is wrong from one end to the other need not be printed from one end to the other. */
 const FINDINGS_MAX = 10_000;
 
