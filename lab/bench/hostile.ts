@@ -173,17 +173,18 @@ async function turn(callers: ChildProcess, one: Turn): Promise<Waits> {
 }
 
 /**
- * Milliseconds that an attack adds to the p99 of what programs ask, beyond what it adds to that of the control; NaN where
- * callers were refused before the attack or by the control, of which nothing can be said.
+ * Milliseconds that an attack adds to the p99 of what programs ask, beyond what it adds to that of the control: nothing is
+ * taken off where the control refuses its own caller. NaN where callers were refused before the attack.
  */
 function addedBeyond(outcome: Outcome, ofControl: Outcome): number {
   const { alone: quiet } = outcome;
-  const known = [quiet.chat, quiet.read, ofControl.alone.chat, ofControl.beside.chat];
+  const known = [quiet.chat, quiet.read, ofControl.alone.chat];
   if (!known.every((waits) => Number.isFinite(at(waits, 0.99)))) return NaN;
   const added = ({ alone, beside: during }: Outcome, kind: 'chat' | 'read'): number =>
     at(during[kind], 0.99) - at(alone[kind], 0.99);
   const most = Math.max(added(outcome, 'chat'), added(outcome, 'read'));
-  return Math.max(0, most - Math.max(0, added(ofControl, 'chat')));
+  const ofMachine = added(ofControl, 'chat');
+  return Math.max(0, most - (Number.isFinite(ofMachine) ? Math.max(0, ofMachine) : 0));
 }
 
 function change({ alone, beside: during }: Outcome, kind: keyof Waits): string {
