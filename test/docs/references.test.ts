@@ -93,6 +93,7 @@ describe('the pages', () => {
       'ops/prometheus',
       'ops/grafana',
       'ops/helm',
+      'ops/compose',
       'ops/proxies',
       'ops/systemd',
     ];
