@@ -98,7 +98,8 @@ export function namesAddressInside(value: unknown, called = ''): boolean {
   if (typeof value === 'string') {
     if (WITH_HOST.test(value) || (MEDIUM_NAME.test(called) && BEGINS_WITH_HOST.test(value)))
       return true;
-    return URL_NAME.test(called) && ADDRESS.test(value) && !DATA_URL.test(value);
+    // Whatever stands there is fetched: a server adds the scheme that is missing.
+    return URL_NAME.test(called) && /\S/.test(value) && !DATA_URL.test(value);
   }
   if (Array.isArray(value)) return value.some((one) => namesAddressInside(one, called));
   if (!isObject(value)) return false;
@@ -109,8 +110,8 @@ const URL_NAME = /ur[il]$/i;
 /** Names under which servers look for a medium: clients fetch from an address with spaces too. */
 const MEDIUM_NAME = /(?:image|audio|video|file|source|src)s?$/i;
 const BEGINS_WITH_HOST = /^\s*[a-z][a-z\d+.-]*:\/\//i;
-/** An address, and no text that begins with one. */
-const WITH_HOST = /^\s*[a-z][a-z\d+.-]*:\/\/\S*\s*$/i;
+/** An address, also one without a scheme, and no text that begins with one. No base64 has a point or a colon. */
+const WITH_HOST = /^\s*(?:[a-z][a-z\d+.-]*:\/\/\S*|\/\/[^\s/]*[.:]\S*)\s*$/i;
 
 /**
  * Refuses media that an upstream would have to fetch, where only data are taken: it may reach what its caller cannot.

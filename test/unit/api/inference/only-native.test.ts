@@ -298,6 +298,10 @@ describe('what only a server takes that speaks an interface itself [requests.nat
       'input[1].tools[0]',
     ],
     ['responses', { prompt_source: ADDRESS }, 'prompt_source'],
+    // Without a scheme: a server adds one.
+    ['messages', { extra: { url: 'metadata.internal/x.png' } }, 'extra'],
+    ['messages', { extra: [{ at: '//10.0.0.1/x.png' }] }, 'extra'],
+    ['responses', { extra: { feedUrl: 'localhost' } }, 'extra'],
   ])('has no server fetch for its caller where nothing is fetched: %s %j', (route, more, place) => {
     const body = { ...(route === 'messages' ? plain : { input: 'Hi' }), ...more };
     expect(faultOf(() => asked(route, body, { mediaUrls: 'data' as never }))).toMatchObject({
@@ -312,6 +316,8 @@ describe('what only a server takes that speaks an interface itself [requests.nat
 
   it('may have tools that its caller runs, those that reach nothing, and addresses that are only told', () => {
     const schema = { type: 'object', default: { url: ADDRESS }, examples: [ADDRESS] };
+    // Base64 of sound begins so.
+    const sound = { data: '//uQxAAAAAAAAAAAAAAAAAAAAAAA', url: 'data:audio/mp3;base64,//uQ' };
     for (const [route, body] of [
       [
         'messages',
@@ -322,6 +328,7 @@ describe('what only a server takes that speaks an interface itself [requests.nat
             { type: 'bash_20250124', name: 'bash' },
           ],
           metadata: { user_id: ADDRESS },
+          extra: { sound, url: '' },
         },
       ],
       [
