@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Asked } from './bodies.ts';
-import { BODY_WORK, type BodyWork, LARGE_CHARS } from './body-work.ts';
+import { BODY_WORK, type BodyWork, COUNTED_CHARS, LARGE_CHARS } from './body-work.ts';
 import type { countUsed, CountUsage } from './usage.ts';
 
 type WithoutFirst<F> = F extends (first: never, ...rest: infer R) => infer T
@@ -64,7 +64,7 @@ export class LargeBodies {
   ): CountUsage {
     return (model, asked, generated, reported) => {
       const given = [asked, familyOf(model), generated, reported] as const;
-      return asked.body.length > LARGE_CHARS
+      return asked.body.length > COUNTED_CHARS
         ? this.#ask('countUsed', [...given])
         : countHere(...given);
     };

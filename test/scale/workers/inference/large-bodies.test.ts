@@ -1,7 +1,12 @@
 import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import type { Route } from '#shared/kernel/inference.ts';
-import { BODY_WORK, LARGE_CHARS, type WholeRequest } from '#workers/inference/body-work.ts';
+import {
+  BODY_WORK,
+  COUNTED_CHARS,
+  LARGE_CHARS,
+  type WholeRequest,
+} from '#workers/inference/body-work.ts';
 import { LargeBodies } from '#workers/inference/large-bodies.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { countUsed } from '#workers/inference/usage.ts';
@@ -87,6 +92,18 @@ describe('what is made of a large body', () => {
     },
     START_MS,
   );
+
+  it('is counted there from a sixteenth of that size on, since looking words up takes longer than all else', async () => {
+    const countHere = vi.fn<Parameters<LargeBodies['counting']>[1]>();
+    const count = bodies.counting(() => 'o200k_base', countHere);
+    const content = 'a word\n'.repeat(COUNTED_CHARS / 7);
+    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content }] });
+    const asked = { route: 'chat.completions', body } as const;
+    expect(await count('m', asked, ['Hi'])).toMatchObject({ source: 'counted', outputTokens: 1 });
+    expect(countHere).not.toHaveBeenCalled();
+    await count('m', { ...asked, body: '{}' }, ['Hi']);
+    expect(countHere).toHaveBeenCalledOnce();
+  });
 
   it(
     'is made by another thread where one fails, whose end comes after that',
