@@ -98,7 +98,7 @@ export function namesAddressInside(value: unknown, called = ''): boolean {
   if (typeof value === 'string') {
     if (WITH_HOST.test(value) || (MEDIUM_NAME.test(called) && BEGINS_WITH_HOST.test(value)))
       return true;
-    // Whatever stands there is fetched: a server adds the scheme that is missing.
+    // A server fetches what stands there, and adds a scheme that is missing.
     return URL_NAME.test(called) && /\S/.test(value) && !DATA_URL.test(value);
   }
   if (Array.isArray(value)) return value.some((one) => namesAddressInside(one, called));
