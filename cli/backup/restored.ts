@@ -1,5 +1,7 @@
+import { rmSync } from 'node:fs';
 import { cp, mkdtemp, readdir, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   giveTo,
   removeGiven,
@@ -8,6 +10,7 @@ import {
   unprivilegedUser,
 } from '#embedded/stores/unprivileged-user.ts';
 import { type RunningServer, startServer } from '#embedded/stores/server-process.ts';
+import { EXIT_OF } from '#shared/process/exits.ts';
 import type { Backup } from './folder.ts';
 
 export interface RestoreOptions {
@@ -31,6 +34,7 @@ export interface Restored {
 /** A folder may hold years of files; a replay takes what it takes. */
 const READY_MS = 24 * 60 * 60_000;
 const STOP_MS = 30_000;
+const LOOK_MS = 50;
 /** What a copy takes beyond the base: what is replayed into it is written once more. */
 const ROOM = 1.25;
 const SOCKET = '.s.PGSQL.5432';
@@ -64,6 +68,8 @@ export async function withRestored<T>(
   }
   const home = await mkdtemp(join(resolve(options.scratch), 'docket-restored-'));
   let server: RunningServer | undefined;
+  let pid: number | undefined;
+  const forget = removeWhenStopped(home, () => pid);
   try {
     const cluster = join(home, 'data');
     await copy(backup.base, cluster, (done) => options.onCopied(done, size));
@@ -71,13 +77,49 @@ export async function withRestored<T>(
     await writeSettings(cluster, home, backup);
     if (user !== undefined) await giveTo(user, home);
     const told = { lastTransaction: undefined as number | undefined };
-    server = await start(cluster, { ...options, backup, user, told });
+    server = await start(cluster, {
+      ...options,
+      backup,
+      user,
+      told,
+      onSpawn: (spawned) => (pid = spawned),
+    });
     const { user: name, database } = options.login;
     const url = `postgres://${encodeURIComponent(name)}@localhost/${encodeURIComponent(database)}?host=${encodeURIComponent(home)}`;
     return await work({ url, ...told });
   } finally {
     await server?.stop();
     await removeGiven(home);
+    forget();
+  }
+}
+
+/**
+ * Ctrl-C, and a supervisor that stops the command, leave neither the copy nor its server behind.
+ * @returns what is called once both are gone
+ */
+function removeWhenStopped(home: string, serverOf: () => number | undefined): () => void {
+  const remove = async (signal: keyof typeof EXIT_OF): Promise<void> => {
+    const pid = serverOf();
+    // At once: nothing of it is needed.
+    while (pid !== undefined && isRunning(pid, 'SIGQUIT')) await delay(LOOK_MS);
+    await removeGiven(home).catch(() => {});
+    // What was being copied meanwhile.
+    rmSync(home, { recursive: true, force: true });
+    process.exit(EXIT_OF[signal]);
+  };
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  for (const signal of signals) process.once(signal, remove);
+  return () => {
+    for (const signal of signals) process.off(signal, remove);
+  };
+}
+
+function isRunning(pid: number, told: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, told);
+  } catch {
+    return false;
   }
 }
 
@@ -123,11 +165,12 @@ interface Starting extends RestoreOptions {
   backup: Backup;
   user: SystemUser | undefined;
   told: { lastTransaction: number | undefined };
+  onSpawn: (pid: number) => void;
 }
 
 async function start(
   cluster: string,
-  { backup: { wal, firstWal }, programs, user, told, onReplayed }: Starting,
+  { backup: { wal, firstWal }, programs, user, told, onReplayed, onSpawn }: Starting,
 ): Promise<RunningServer> {
   const archived = wal === undefined ? [] : await readdir(wal);
   // The timeline comes first in a name, and is another after each promotion.
@@ -144,6 +187,7 @@ async function start(
     readyMs: READY_MS,
     stopSignal: 'SIGINT',
     stopMs: STOP_MS,
+    onSpawn,
     onLog: (line) => {
       if (/restored log file "[0-9A-F]{24}"/.test(line)) onReplayed((replayed += 1), files);
       const last = /last completed transaction was at log time (\S+) ([\d:.]+)\+00$/.exec(line);

@@ -1,7 +1,10 @@
 /** What a standby of PostgreSQL, or a backup, has of what was published, when it takes the primary's place. */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Pool } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { examinePublished } from '#cli/fsck/published.ts';
@@ -21,11 +24,13 @@ import {
   originOf,
   submitReceipts,
 } from '#test/support/ledger.ts';
+import { childEnvironment } from '#test/support/child-environment.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import { copyData, startReplica } from '#test/support/replica.ts';
 import { until } from '#test/support/until.ts';
 
+const CLI = join(import.meta.dirname, '../../../cli');
 const home = await mkdtemp(join(tmpdir(), 'docket-primary-'));
 const primary = await startEmbeddedPostgres({ dataDir: home, durable: false });
 atFileEnd(() => primary.stop());
@@ -163,6 +168,31 @@ describe('docket backup --check [survives.restore]', () => {
     });
     expect(await isAsItWas()).toEqual(before);
     expect(await readdir(scratch)).toEqual([]);
+  });
+
+  it('leaves neither the copy nor its server behind when it is told to stop', async () => {
+    // An archive whose first file never comes, so that the server waits for it for ever.
+    const label = await readFile(join(folder, 'base', 'backup_label'), 'utf8');
+    const slow = join(home, 'slow-wal');
+    await mkdir(slow);
+    await promisify(execFile)('mkfifo', [join(slow, /\(file (\w+)\)/.exec(label)![1]!)]);
+    const { postgres } = await findBinaries();
+    const command = [join(CLI, 'docket.ts'), 'backup', folder, '--check', '--wal', slow];
+    const places = ['--programs', dirname(postgres), '--scratch', scratch];
+    const child = spawn(process.execPath, [...command, ...places], {
+      env: { ...childEnvironment(), DATABASE_URL: primary.url },
+      stdio: 'ignore',
+    });
+    const ended = once(child, 'exit');
+    const copyOf = async () =>
+      (await readdir(scratch, { recursive: true })).map((name) => join(scratch, name));
+    await until(async () => (await copyOf()).some((name) => name.endsWith('postmaster.pid')));
+    const pidFile = (await copyOf()).find((name) => name.endsWith('postmaster.pid'))!;
+    const pid = Number((await readFile(pidFile, 'utf8')).split('\n')[0]);
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([143, null]);
+    expect(await readdir(scratch)).toEqual([]);
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   });
 
   it('says why a folder is no backup, and why a copy does not start', async () => {
