@@ -100,9 +100,7 @@ export async function withRestored<T>(
  */
 function removeWhenStopped(home: string, serverOf: () => number | undefined): () => void {
   const remove = async (signal: keyof typeof EXIT_OF): Promise<void> => {
-    const pid = serverOf();
-    // At once: nothing of it is needed.
-    while (pid !== undefined && isRunning(pid, 'SIGQUIT')) await delay(LOOK_MS);
+    await endServer(serverOf());
     await removeGiven(home).catch(() => {});
     // What was being copied meanwhile.
     rmSync(home, { recursive: true, force: true });
@@ -115,11 +113,16 @@ function removeWhenStopped(home: string, serverOf: () => number | undefined): ()
   };
 }
 
-function isRunning(pid: number, told: NodeJS.Signals): boolean {
+/** At once: nothing of it is needed. Each signal is a look at whether it is there. */
+async function endServer(pid: number | undefined): Promise<void> {
+  if (pid === undefined) return;
   try {
-    return process.kill(pid, told);
+    for (;;) {
+      process.kill(pid, 'SIGQUIT');
+      await delay(LOOK_MS);
+    }
   } catch {
-    return false;
+    // It has ended.
   }
 }
 
