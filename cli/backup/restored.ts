@@ -1,7 +1,5 @@
-import { rmSync } from 'node:fs';
 import { cp, mkdtemp, readdir, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   giveTo,
   removeGiven,
@@ -34,7 +32,7 @@ export interface Restored {
 /** A folder may hold years of files; a replay takes what it takes. */
 const READY_MS = 24 * 60 * 60_000;
 const STOP_MS = 30_000;
-const LOOK_MS = 50;
+const SIGNALS = Object.keys(EXIT_OF) as (keyof typeof EXIT_OF)[];
 /** What a copy takes beyond the base: what is replayed into it is written once more. */
 const ROOM = 1.25;
 const SOCKET = '.s.PGSQL.5432';
@@ -68,11 +66,13 @@ export async function withRestored<T>(
   }
   const home = await mkdtemp(join(resolve(options.scratch), 'docket-restored-'));
   let server: RunningServer | undefined;
-  let pid: number | undefined;
-  const forget = removeWhenStopped(home, () => pid);
+  const stopping = new Stopping();
   try {
     const cluster = join(home, 'data');
-    await copy(backup.base, cluster, (done) => options.onCopied(done, size));
+    await copy(backup.base, cluster, (done) => {
+      stopping.check();
+      options.onCopied(done, size);
+    });
     const user = await userFor(backup);
     await writeSettings(cluster, home, backup);
     if (user !== undefined) await giveTo(user, home);
@@ -82,7 +82,7 @@ export async function withRestored<T>(
       backup,
       user,
       told,
-      onSpawn: (spawned) => (pid = spawned),
+      onSpawn: (pid) => stopping.serverIs(pid),
     });
     const { user: name, database } = options.login;
     const url = `postgres://${encodeURIComponent(name)}@localhost/${encodeURIComponent(database)}?host=${encodeURIComponent(home)}`;
@@ -90,39 +90,47 @@ export async function withRestored<T>(
   } finally {
     await server?.stop();
     await removeGiven(home);
-    forget();
+    stopping.done();
   }
 }
 
-/**
- * Ctrl-C, and a supervisor that stops the command, leave neither the copy nor its server behind.
- * @returns what is called once both are gone
- */
-function removeWhenStopped(home: string, serverOf: () => number | undefined): () => void {
-  const remove = async (signal: keyof typeof EXIT_OF): Promise<void> => {
-    await endServer(serverOf());
-    await removeGiven(home).catch(() => {});
-    // What was being copied meanwhile.
-    rmSync(home, { recursive: true, force: true });
-    process.exit(EXIT_OF[signal]);
+/** Ctrl-C, and a supervisor that stops the command: what it does ends by that, and it removes what it has made. */
+class Stopping {
+  #signal: keyof typeof EXIT_OF | undefined;
+  #server: number | undefined;
+  readonly #hear = (signal: NodeJS.Signals): void => {
+    this.#signal = signal as keyof typeof EXIT_OF;
+    this.#endServer();
   };
-  const signals = ['SIGINT', 'SIGTERM'] as const;
-  for (const signal of signals) process.once(signal, remove);
-  return () => {
-    for (const signal of signals) process.off(signal, remove);
-  };
-}
 
-/** At once: nothing of it is needed. Each signal is a look at whether it is there. */
-async function endServer(pid: number | undefined): Promise<void> {
-  if (pid === undefined) return;
-  try {
-    for (;;) {
-      process.kill(pid, 'SIGQUIT');
-      await delay(LOOK_MS);
+  constructor() {
+    for (const signal of SIGNALS) process.once(signal, this.#hear);
+  }
+
+  /** @throws Error once the command was told to stop */
+  check(): void {
+    if (this.#signal !== undefined) throw new Error(`stopped by ${this.#signal}`);
+  }
+
+  serverIs(pid: number): void {
+    this.#server = pid;
+    if (this.#signal !== undefined) this.#endServer();
+  }
+
+  /** Ends the process if it was told to, by now that nothing is left. */
+  done(): void {
+    for (const signal of SIGNALS) process.off(signal, this.#hear);
+    if (this.#signal !== undefined) process.exit(EXIT_OF[this.#signal]);
+  }
+
+  /** At once: nothing of it is needed. What waits for it fails. */
+  #endServer(): void {
+    if (this.#server === undefined) return;
+    try {
+      process.kill(this.#server, 'SIGQUIT');
+    } catch {
+      // It has ended by itself.
     }
-  } catch {
-    // It has ended.
   }
 }
 
