@@ -52,8 +52,9 @@ const LEVEL = 3;
  * Sends pages of `app` compressed, off the main thread, to who takes that; streams and bytes stay as they are.
  *
  * A page that another site has had opened, with words of that site in its address, goes as it is: from how long it became, the
- * site's network could learn what else stands on it, the token of its forms first (BREACH). Browsers say who had a page opened,
- * and where they do not, a page of a person is not compressed either.
+ * site's network could learn what else stands on it (BREACH). Browsers say who had a page opened, and where they do not, a page
+ * of a person is not compressed either. Nor is one that a script asks for: such a page looks again by its own address, which
+ * then comes from us.
  */
 export function compressPages(
   app: FastifyInstance,
@@ -62,7 +63,7 @@ export function compressPages(
   app.addHook('onSend', async (request, reply, payload) => {
     if (typeof payload !== 'string' || payload.length < CHARS_MIN) return payload;
     void reply.header('vary', 'accept-encoding');
-    if (of === 'one person' && !isAskedForFromHere(request)) return payload;
+    if (of === 'one person' && !isOpenedFromHere(request)) return payload;
     if (!takes(request.headers['accept-encoding'], 'gzip')) return payload;
     const bytes = await gzipped(payload, { level: LEVEL });
     void reply.header('content-encoding', 'gzip').removeHeader('content-length');
@@ -70,10 +71,10 @@ export function compressPages(
   });
 }
 
-/** Whether a page of ours has led to this one, or the person who typed or kept its address. */
-function isAskedForFromHere({ headers }: FastifyRequest): boolean {
+/** Whether a page of ours has led to this one, or the person who typed or kept its address; to be seen, and not by a script. */
+function isOpenedFromHere({ headers }: FastifyRequest): boolean {
   const by = headers['sec-fetch-site'];
-  return by === 'same-origin' || by === 'none';
+  return headers['sec-fetch-dest'] === 'document' && (by === 'same-origin' || by === 'none');
 }
 
 /** Clients name some half a dozen codings. */

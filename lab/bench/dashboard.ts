@@ -114,7 +114,12 @@ interface Sent {
 /** Asks as a browser does, and keeps what comes packed as it is: `fetch` would unpack it. */
 async function get(url: string, cookie: string): Promise<Sent> {
   const asked = request(url, {
-    headers: { cookie, 'accept-encoding': 'gzip, br', 'sec-fetch-site': 'same-origin' },
+    headers: {
+      cookie,
+      'accept-encoding': 'gzip, br',
+      'sec-fetch-site': 'same-origin',
+      'sec-fetch-dest': 'document',
+    },
   }).end();
   const [reply] = (await once(asked, 'response')) as [IncomingMessage];
   return {

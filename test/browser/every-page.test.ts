@@ -196,3 +196,27 @@ it('a chart’s values are read by arrow keys alone, from its newest point to it
   expect(await after('ArrowRight')).toEqual([rows[last - 1], 2]);
   await page.context().close();
 });
+
+it('a live page that another site has had opened is compressed neither then nor when it looks again [dashboard.compressed]', async () => {
+  const page = await open();
+  await signIn(page);
+  const address = `${root}/dashboard/${orgId}/requests?live=yes`;
+  const elsewhere = 'http://elsewhere.test/';
+  await page.route(elsewhere, (route) =>
+    route.fulfill({ contentType: 'text/html', body: `<a href="${address}">Look</a>` }),
+  );
+  const codings: (string | undefined)[] = [];
+  page.on('response', (reply) => {
+    if (reply.url() === address) codings.push(reply.headers()['content-encoding']);
+  });
+  await page.goto(address);
+  await until(() => Promise.resolve(codings.length >= 2));
+  // A page of ours, and what its script asks for.
+  expect(codings.slice(0, 2)).toEqual(['gzip', undefined]);
+  await page.goto(elsewhere);
+  codings.length = 0;
+  await page.getByRole('link').click();
+  await until(() => Promise.resolve(codings.length >= 2));
+  expect(codings.slice(0, 2)).toEqual([undefined, undefined]);
+  await page.context().close();
+});

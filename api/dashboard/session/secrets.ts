@@ -1,4 +1,4 @@
-import { createHmac, hash, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** A key for one use, made from the secret of the sessions (RFC 5869): what is known of one says nothing of another. */
 export function keyFor(use: string, secret: string): Buffer {
@@ -26,5 +26,25 @@ export function createMarks(use: string, [secret, ...older]: SessionSecrets) {
       allOf(text).some((one) =>
         timingSafeEqual(hash('sha256', one, 'buffer'), hash('sha256', mark, 'buffer')),
       ),
+  };
+}
+
+/** Of 16 bytes: no two pages have one in common. */
+const SALT_CHARS = 22;
+
+/**
+ * Tokens of forms, another for each page: from the lengths of many compressed pages (BREACH), only what all of them have in common
+ * can be guessed.
+ */
+export function createFormTokens(secrets: SessionSecrets) {
+  const marks = createMarks('forms', secrets);
+  const salted = (subject: string, salt: string): string => `${salt} ${subject}`;
+  return {
+    of: (subject: string): string => {
+      const salt = randomBytes(16).toString('base64url');
+      return salt + marks.of(salted(subject, salt));
+    },
+    isOf: (subject: string, token: string): boolean =>
+      marks.isOf(salted(subject, token.slice(0, SALT_CHARS)), token.slice(SALT_CHARS)),
   };
 }

@@ -15,7 +15,7 @@ import { SESSION_COOKIE, tokenCookie } from './cookies.ts';
 import { HashingQueue } from './hashing-queue.ts';
 import { isPasswordLength, PASSWORD_LENGTH_MAX } from './password-rule.ts';
 import { createSecondFactor, type SecondFactorParts } from './second-factor.ts';
-import { createMarks } from './secrets.ts';
+import { createFormTokens, createMarks } from './secrets.ts';
 
 export type { Session, SignedIn } from '#shared/persons/sessions.ts';
 
@@ -65,7 +65,7 @@ export function openSignIn(options: SignInOptions) {
   const { sessions, logins, errands, publicUrl, sessionSecrets, now } = options;
   const hashing = new HashingQueue();
   const secondFactor = createSecondFactor(options);
-  const forms = createMarks('forms', sessionSecrets);
+  const forms = createFormTokens(sessionSecrets);
   const marks = createMarks('cookies', sessionSecrets);
   const sessionCookie = tokenCookie(publicUrl, SESSION_COOKIE, SESSION_MS / 1_000, marks);
   const challengeCookie = tokenCookie(publicUrl, 'two_factor', CHALLENGE_MS / 1_000, marks);
@@ -310,7 +310,7 @@ export function openSignIn(options: SignInOptions) {
       return personId !== undefined;
     },
 
-    /** What a form has to bring back: no other site or visitor can make it for this subject, a session or a visitor. */
+    /** What a form has to bring back, another each time: no other site or visitor can make it for this subject, a session or a visitor. */
     formToken: forms.of,
 
     isFormToken: forms.isOf,

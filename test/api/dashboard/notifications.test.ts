@@ -7,7 +7,12 @@ import { createNotifications } from '#shared/persons/postgres/notifications.ts';
 import { ORGANISATION_ROLES, type OrganisationRole } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
-import { newPerson, openDashboardEdge, type TestBrowser } from '#test/support/dashboard.ts';
+import {
+  newPerson,
+  openDashboardEdge,
+  type TestBrowser,
+  withoutFormToken,
+} from '#test/support/dashboard.ts';
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
@@ -97,7 +102,8 @@ describe('notifications [dashboard.notifications]', () => {
     // The newest of one kind is not the newest of all.
     expect(some).not.toContain('Mark all as read');
     expect((await reader.get(`${page}?kind=export.ready`)).payload).toContain('Nothing here');
-    expect((await reader.get(`${page}?kind=webhook.test&after=x`)).payload).toBe(first);
+    const odd = (await reader.get(`${page}?kind=webhook.test&after=x`)).payload;
+    expect(withoutFormToken(odd)).toBe(withoutFormToken(first));
   });
 
   it('cost a page a look at the index of its organisation, also where many are its own and seen, and others were told more since', async () => {

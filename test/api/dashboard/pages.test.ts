@@ -45,7 +45,11 @@ async function newKey(of = orgId): Promise<string> {
 it('a page is compressed for who comes from our pages, and not for who was sent by another site [dashboard.compressed, dashboard.budget]', async () => {
   const page = `/dashboard/${orgId}/overview`;
   const coded = async (address: string, site: string) => {
-    const asked = { 'accept-encoding': 'gzip', 'sec-fetch-site': site };
+    const asked = {
+      'accept-encoding': 'gzip',
+      'sec-fetch-site': site,
+      'sec-fetch-dest': 'document',
+    };
     const { statusCode, headers } = await visitors.owner.get(address, asked);
     expect(statusCode).toBe(200);
     return headers['content-encoding'];

@@ -490,8 +490,13 @@ describe('forms', () => {
       expect((await foreign.post(keys, { form: own, name: 'forged' })).statusCode).toBe(403);
     }
     expect((await visitor.get(keys)).payload).not.toContain('forged');
-    const good = await visitor.post(keys, { form: own, name: 'meant', scope: 'inference:read' });
-    expect(good.statusCode).toBe(303);
+    // Each page has another token, and none ends the ones before.
+    const next = formTokenOf((await visitor.get('/dashboard/account')).payload);
+    expect(next).not.toBe(own);
+    for (const form of [next, own]) {
+      const good = await visitor.post(keys, { form, name: 'meant', scope: 'inference:read' });
+      expect(good.statusCode).toBe(303);
+    }
   });
 
   it('another site signs no visitor in: the sign-in form has a token of the visitor’s [dashboard.forms]', async () => {

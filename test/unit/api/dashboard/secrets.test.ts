@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest';
 import { tokenCookie } from '#api/dashboard/session/cookies.ts';
 import { Flash } from '#api/dashboard/session/flash.ts';
-import { createMarks, type SessionSecrets } from '#api/dashboard/session/secrets.ts';
+import {
+  createFormTokens,
+  createMarks,
+  type SessionSecrets,
+} from '#api/dashboard/session/secrets.ts';
 
 const [OURS, ANOTHER] = ['a secret of this test', 'another secret'];
 
@@ -38,6 +42,26 @@ it('a mark is made with the secret, for one use and one text [dashboard.forms]',
     expect(marks.isOf('a subject', made)).toBe(false);
   }
   expect(marks.isOf('another subject', mark)).toBe(false);
+});
+
+it('each page has a token of its own for its forms; all count for their subject, by an older secret too, and for no other [dashboard.forms, dashboard.compressed]', () => {
+  const tokens = createFormTokens([OURS]);
+  const [one, two] = [tokens.of('session 1'), tokens.of('session 1')];
+  // In no place they are alike for longer than chance has it.
+  const other = Buffer.from(two);
+  const alike = Buffer.from(one).filter((byte, at) => byte === other[at]).length;
+  expect(alike).toBeLessThan(one.length / 3);
+  const renewed = createFormTokens([ANOTHER, OURS]);
+  for (const token of [one, two]) {
+    expect(tokens.isOf('session 1', token)).toBe(true);
+    expect(renewed.isOf('session 1', token)).toBe(true);
+    expect(tokens.isOf('session 2', token)).toBe(false);
+    expect(createFormTokens([ANOTHER]).isOf('session 1', token)).toBe(false);
+  }
+  const bare = createMarks('forms', [OURS]).of('session 1');
+  for (const made of ['', bare, one.slice(1), `${one}=`, one.slice(0, 22) + two.slice(22)]) {
+    expect(tokens.isOf('session 1', made), made).toBe(false);
+  }
 });
 
 it('a cookie is read in its own name, with the mark of its token, in the spelling that it was set in [dashboard.session]', () => {

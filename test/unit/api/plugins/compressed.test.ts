@@ -84,17 +84,20 @@ describe('a page', () => {
   }
 
   it.each([
-    ['same-origin', 'gzip'],
-    ['none', 'gzip'],
-    ['cross-site', undefined],
-    ['same-site', undefined],
-    ['same-origin, none', undefined],
-    [undefined, undefined],
+    ['same-origin', 'document', 'gzip'],
+    ['none', 'document', 'gzip'],
+    ['same-origin', 'empty', undefined],
+    ['same-origin', undefined, undefined],
+    ['cross-site', 'document', undefined],
+    ['same-site', 'document', undefined],
+    ['same-origin, none', 'document', undefined],
+    [undefined, undefined, undefined],
   ])(
-    'of one person is compressed where our page or the person had it opened, and never where another site may have: %s [dashboard.compressed]',
-    async (site, coded) => {
-      const headers = site === undefined ? GZIP : { ...GZIP, 'sec-fetch-site': site };
-      expect(await ask('one person', headers)).toBe(coded);
+    'of one person is compressed where our page or the person had it opened, and never where another site or a script may have: %s, %s [dashboard.compressed]',
+    async (site, dest, coded) => {
+      const by = site === undefined ? {} : { 'sec-fetch-site': site };
+      const to = dest === undefined ? {} : { 'sec-fetch-dest': dest };
+      expect(await ask('one person', { ...GZIP, ...by, ...to })).toBe(coded);
     },
   );
 
