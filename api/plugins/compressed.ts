@@ -43,7 +43,7 @@ export class CompressedText {
   }
 }
 
-/** Below this a packet is a packet. */
+/** What one packet holds: a shorter page would come no sooner. */
 const CHARS_MIN = 1_400;
 /** Of zlib's nine: pages come out a tenth larger than with its sixth, in half the time. */
 const LEVEL = 3;

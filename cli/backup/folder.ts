@@ -17,9 +17,10 @@ export interface Backup {
 
 /**
  * Finds the newest base backup of a folder: the folder itself, or one in it; the archive is `wal` beside it unless it is named.
- * @throws Error when there is no base backup
+ * @throws Error when there is no such folder, or no base backup in it
  */
 export async function newestBackup(folder: string, wal?: string): Promise<Backup> {
+  if (!(await isFolder(folder))) throw new Error(`${folder} is no folder that can be read here.`);
   const names = await readdir(folder);
   const places = [folder, ...names.map((name) => join(folder, name))];
   const bases = (await Promise.all(places.map(readBase))).filter((base) => base !== undefined);
@@ -32,7 +33,7 @@ export async function newestBackup(folder: string, wal?: string): Promise<Backup
   const beside = join(folder, 'wal');
   const archive = wal ?? ((await isFolder(beside)) ? beside : undefined);
   if (archive !== undefined && !(await isFolder(archive))) {
-    throw new Error(`${archive} is no folder.`);
+    throw new Error(`${archive} is no folder that can be read here.`);
   }
   return { ...newest, wal: archive };
 }

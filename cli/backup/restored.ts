@@ -8,6 +8,7 @@ import {
   unprivilegedUser,
 } from '#embedded/stores/unprivileged-user.ts';
 import { type RunningServer, startServer } from '#embedded/stores/server-process.ts';
+import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { EXIT_OF } from '#shared/process/exits.ts';
 import type { Backup } from './folder.ts';
 
@@ -219,8 +220,10 @@ async function sizeOf(folder: string): Promise<number> {
 }
 
 async function roomAt(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize;
+  const found = await statfs(folder).catch((cause: unknown) => {
+    throw new Error(`A copy cannot lie in ${folder} (--scratch): ${reasonOf(cause)}`, { cause });
+  });
+  return found.bavail * found.bsize;
 }
 
 async function copy(from: string, to: string, onCopied: (bytes: number) => void): Promise<void> {

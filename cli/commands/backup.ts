@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { type Backup, newestBackup } from '#cli/backup/folder.ts';
 import { type Restored, withRestored } from '#cli/backup/restored.ts';
 import { EXIT_CODES } from '#cli/exit-codes.ts';
-import { type Examined, examineFor, printFinding, summaryOf } from '#cli/fsck/run.ts';
+import { type Examined, examineDatabase, printFinding, summaryOf } from '#cli/fsck/run.ts';
 import { databaseUrl } from '#cli/operator.ts';
 import { printFields, printJson, time } from '#cli/print.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
@@ -70,7 +70,7 @@ async function backup(folder: string, options: BackupOptions): Promise<void> {
     copying.clear();
     replaying.clear();
     if (options.json !== true) show(found, options, lastTransaction);
-    const examined = await examineFor(
+    const examined = await examineDatabase(
       { url },
       options.json === true ? () => {} : (finding) => printFinding(finding),
     );

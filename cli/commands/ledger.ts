@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { witnessedSize } from '#cli/fsck/published.ts';
-import { examineFor, printFinding, summaryOf, witnessClients } from '#cli/fsck/run.ts';
+import { examineDatabase, printFinding, summaryOf, witnessClients } from '#cli/fsck/run.ts';
 import { assessLosses, declareLosses } from '#cli/loss/declaration.ts';
 import { contradictionWithPublished } from '#shared/ledger/postgres/checkpoints.ts';
 import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
@@ -208,7 +208,7 @@ function lossOf(findings: readonly Finding[], orgId: string): string | null {
 
 async function fsck({ org: orgId, json }: FsckCommandOptions): Promise<Finding[]> {
   await requireLog(orgId);
-  const { verdict, entries, findings } = await examineFor(
+  const { verdict, entries, findings } = await examineDatabase(
     { url: await databaseUrl(), pooler: loadToolConfig().databasePooler, orgId },
     json === true ? () => {} : printFinding,
   );

@@ -40,7 +40,7 @@ export interface Examining extends Pick<PoolOptions, 'url' | 'pooler'> {
  * @param onFinding told each as it is found; a progress bar stands on standard error meanwhile
  * @throws Fault `store_unavailable` when the archive of older receipts is away
  */
-export async function examineFor(
+export async function examineDatabase(
   { url, pooler, orgId }: Examining,
   onFinding: (found: Finding) => void,
 ): Promise<Examined> {

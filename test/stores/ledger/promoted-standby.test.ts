@@ -134,7 +134,7 @@ describe('docket backup --check [survives.restore]', () => {
     const { postgres } = await findBinaries();
     const env = { DATABASE_URL: primary.url, REDIS_URL: redis.url };
     docket = (...args) =>
-      runDocket(['backup', ...args, '--programs', dirname(postgres), '--scratch', scratch], env);
+      runDocket(['backup', '--programs', dirname(postgres), '--scratch', scratch, ...args], env);
   });
 
   it('finds what the archive holds sound, says what came after it, and leaves backup and disk as they were', async () => {
@@ -200,6 +200,11 @@ describe('docket backup --check [survives.restore]', () => {
       code: 1,
       stderr: expect.stringMatching(/has no base backup: neither it nor a folder in it has/),
     });
+    expect((await docket(join(scratch, 'none'))).stderr).toMatch(
+      /none is no folder that can be read/,
+    );
+    const elsewhere = await docket(folder, '--check', '--scratch', join(scratch, 'none'));
+    expect(elsewhere.stderr).toMatch(/^docket: A copy cannot lie in \S+none \(--scratch\): /);
     const label = await readFile(join(folder, 'base', 'backup_label'), 'utf8');
     await rm(join(folder, 'wal', /\(file (\w+)\)/.exec(label)![1]!));
     const torn = await docket(folder, '--check');
