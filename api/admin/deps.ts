@@ -16,6 +16,7 @@ import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { createCommandLines } from '#shared/persons/postgres/command-lines.ts';
 import { findRequestRow } from '#shared/requests/postgres/requests.ts';
 import { buildAdminApp } from './app.ts';
+import type { OperatorsOptions } from './operators.ts';
 
 export interface AdminParts {
   /** Of pages: the admin API does what they do, and waits for the same few connections. */
@@ -26,12 +27,13 @@ export interface AdminParts {
   /** The catalogue as it is now. */
   index: () => RoutingIndex;
   events: Pick<ApiEvents, 'askedByOperator' | 'failedInside' | 'storeFailed'>;
+  ratesNow?: OperatorsOptions['now'];
 }
 
 /** The admin API over this database, as the api process serves it. */
 export function adminAppOf(
   supportEmail: string,
-  { pool, resources, exports, regionStatuses, index, events }: AdminParts,
+  { pool, resources, exports, regionStatuses, index, events, ratesNow }: AdminParts,
 ) {
   const surroundings = systemSurroundings;
   const now = (): number => surroundings.now();
@@ -42,7 +44,7 @@ export function adminAppOf(
     onAnswered: events.askedByOperator,
     onInternalError: events.failedInside,
     onStoreAway: events.storeFailed,
-    operators: { commandLines: createCommandLines(pool, surroundings) },
+    operators: { commandLines: createCommandLines(pool, surroundings), now: ratesNow },
     organisations: {
       accounts: createAccountRegistry(pool, surroundings),
       vettings: createVettings(pool, surroundings),

@@ -38,15 +38,20 @@ const KEYS_REMEMBERED_MAX = 1_000;
 
 export interface OperatorsOptions {
   commandLines: Pick<CommandLines, 'by'>;
+  /** By which rates are counted, in monotonic milliseconds; the process's own clock when absent. */
+  now?: (() => number) | undefined;
 }
 
 /**
  * Demands an operator key on every route but public ones, and knows in whose name a program acts from then on. Call it before
  * any route. Keys are looked up with every request, so that one that was ended opens nothing from then on.
  */
-export function demandOperators(app: FastifyInstance, { commandLines }: OperatorsOptions): void {
-  const perAddress = new MemoryRates(PER_ADDRESS);
-  const perKey = new MemoryRates(PER_KEY);
+export function demandOperators(
+  app: FastifyInstance,
+  { commandLines, now }: OperatorsOptions,
+): void {
+  const perAddress = new MemoryRates(PER_ADDRESS, now);
+  const perKey = new MemoryRates(PER_KEY, now);
   /** What keys are counted as that were good when they were last shown, by their digests: no stranger at their address holds them up. */
   const good = new SecondChanceMap<string>(KEYS_REMEMBERED_MAX);
   app.decorateRequest('operator', null);
