@@ -1,7 +1,7 @@
 /** Packs with an anchor: keys that were retired or lost still count for what is older, and for nothing else. */
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
 import {
   activeKey,
@@ -21,12 +21,12 @@ let lab: PackLab;
 let directory: string;
 let made = 0;
 
-beforeEach(async () => {
+async function openLab(): Promise<void> {
   const database = await createTestDatabase();
   directory = mkdtempSync(join(tmpdir(), 'docket-anchored-'));
   lab = new PackLab(database.pool, directory);
   await lab.anchor();
-});
+}
 
 async function pack(firstIndex: number, size: number): Promise<string> {
   const path = join(directory, `pack-${(made += 1)}.zip`);
@@ -55,6 +55,8 @@ function rotate(purpose: KeyPurpose): { thumbprint: string; privateKeyPem: strin
 }
 
 describe('an anchored pack', () => {
+  beforeEach(openLab);
+
   it('is good, and says where its head is anchored', async () => {
     await lab.issue(30);
     const size = await lab.integrate();
@@ -89,6 +91,8 @@ describe('an anchored pack', () => {
 });
 
 describe('a key that was retired', () => {
+  beforeEach(openLab);
+
   it('counts for what was anchored before', async () => {
     await lab.issue(20);
     await lab.integrate();
@@ -121,6 +125,8 @@ describe('a key that was retired', () => {
 });
 
 describe('a key in other hands', () => {
+  beforeEach(openLab);
+
   it('counts for what was anchored before it was known, though did.json says that it was revoked', async () => {
     await lab.issue(20);
     await lab.integrate();
@@ -164,7 +170,9 @@ describe('a key in other hands', () => {
 });
 
 describe('what a pack says of the anchor', () => {
-  async function rotatedPack(): Promise<ForgedPack> {
+  let rotated: string;
+  beforeAll(async () => {
+    await openLab();
     await lab.issue(20);
     await lab.integrate();
     await lab.anchor();
@@ -174,10 +182,9 @@ describe('what a pack says of the anchor', () => {
     await lab.issue(5);
     const size = await lab.integrate();
     await lab.anchor();
-    const path = await pack(0, size);
-    await expectVerdict(path, 'good');
-    return new ForgedPack(path);
-  }
+    rotated = await pack(0, size);
+    await expectVerdict(rotated, 'good');
+  });
   const EVENTS = 'data/keys/events.ndjson';
 
   it.each<[string, (pack: ForgedPack) => void, PackProblemCode]>([
@@ -220,7 +227,7 @@ describe('what a pack says of the anchor', () => {
       'anchor_invalid',
     ],
   ])('%s is refused', async (_name, edit, code) => {
-    const forged = await rotatedPack();
+    const forged = new ForgedPack(rotated);
     edit(forged);
     forged.repair(lab.signer('packs'));
     const path = join(directory, `forged-${(made += 1)}.zip`);

@@ -8,7 +8,7 @@ import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createDirectoryStore } from '#shared/packs/files/directory.ts';
 import { createTestDatabase } from '#test/support/database.ts';
-import { isDeep, SEED } from '#test/support/depth.ts';
+import { sample } from '#test/support/depth.ts';
 import { createBuilder } from '#test/support/export-runs.ts';
 import { ORG, PackLab } from '#test/support/packs.ts';
 
@@ -21,9 +21,12 @@ const actor = { kind: 'operator', id: 'test' } as const;
 /** Another builder, which is not killed: in this process, because its start is not what is tried. */
 const heir = createBuilder(lab, database.poolAs('docket_exports'), createDirectoryStore(packs));
 
-/** Every step near both ends, where things change hands, and a sample of the files between, which are alike; a third of those in `npm test`. */
-const isTried = (nth: number, steps: number): boolean =>
-  (nth <= 6 || nth > steps - 8 || nth % 25 === 0) && (isDeep || (nth + SEED) % 3 === 0);
+/** Steps near both ends, where things change hands, and some of the files between, which are alike. */
+const placeOf = (nth: number, steps: number): 'begin' | 'end' | 'between' | undefined => {
+  if (nth <= 6) return 'begin';
+  if (nth > steps - 8) return 'end';
+  return nth % 25 === 0 ? 'between' : undefined;
+};
 
 interface Ending {
   signal: NodeJS.Signals | null;
@@ -61,8 +64,10 @@ it(
     const { steps } = await crash(smooth.id, Infinity);
     expect(steps).toBeGreaterThan(100);
     await registry.delete(ORG, smooth.id, actor);
-    for (let nth = 1; nth <= steps; nth += 1) {
-      if (!isTried(nth, steps)) continue;
+    const tried = Array.from({ length: steps }, (_, i) => i + 1).filter((nth) =>
+      placeOf(nth, steps),
+    );
+    for (const nth of sample(tried, (step) => placeOf(step, steps)!)) {
       const { id } = await registry.create(ORG, range, actor);
       expect((await crash(id, nth)).signal, `step ${nth}`).toBe('SIGKILL');
       const after = await registry.get(ORG, id);

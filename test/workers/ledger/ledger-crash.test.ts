@@ -30,10 +30,10 @@ const memory = createCheckpointMemory(redis);
 /** Everything that was issued, by all tests. */
 const issued: string[] = [];
 
-/** Of the statements of a turn all in a deep run, else every fifth: before it is sent another than once it is. */
+/** Of the statements of a turn all in a deep run, else every tenth: before it is sent another than once it is. */
 const triedOf = (statements: number, moment: Death['moment']): number[] =>
   Array.from({ length: statements }, (_, i) => i + 1).filter(
-    (nth) => isDeep || (nth + SEED) % 5 === (moment === 'before' ? 0 : 2) || nth === statements,
+    (nth) => isDeep || (nth + SEED) % 10 === (moment === 'before' ? 0 : 5) || nth === statements,
   );
 
 /** Entries per log and round: over all rounds a full tile is completed again and again. */
