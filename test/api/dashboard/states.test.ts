@@ -25,6 +25,7 @@ import { openEdge } from '#test/support/app.ts';
 import { countRequests } from '#shared/requests/postgres/counts.ts';
 import { writeRequests } from '#shared/requests/postgres/requests.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { sample } from '#test/support/depth.ts';
 import { refusedRow, requestRow } from '#test/support/requests.ts';
 import {
   newPerson,
@@ -186,8 +187,25 @@ const shown = {} as Record<State, Shown>;
 /** Members and auditors read what owners do, as far as they may. */
 const READERS = ['nobody', 'owner', 'member', 'auditor', 'staff'] as const;
 type Reader = (typeof READERS)[number];
-const pagesOf = (who: Reader): readonly string[] =>
-  PAGES[who === 'member' || who === 'auditor' ? 'owner' : who];
+const readsAsOwner = (who: Reader): who is 'member' | 'auditor' =>
+  who === 'member' || who === 'auditor';
+const pagesOf = (who: Reader): readonly string[] => PAGES[readsAsOwner(who) ? 'owner' : who];
+/**
+ * What members and auditors read, by reader, page and state: in quick runs each page once, where there is most, and a tenth of
+ * the others. Owners read them in each state.
+ */
+const READ_BESIDE = new Set(
+  sample(
+    READERS.filter(readsAsOwner).flatMap((who) =>
+      pagesOf(who).flatMap((page) =>
+        STATES.toSorted((a, b) => Number(b === 'many') - Number(a === 'many')).map(
+          (state) => [who, page, state] as const,
+        ),
+      ),
+    ),
+    ([who, page]) => `${who} ${page}`,
+  ).map((row) => row.join(' ')),
+);
 const visitors = {} as Record<Reader, TestBrowser>;
 let review = '';
 const NOTHING = { keys: [], receipts: [], requests: [], exports: [], webhooks: [] } as const;
@@ -473,11 +491,13 @@ describe('every page in every state', () => {
       const found: Record<string, string[]> = {};
       let pages = 0;
       for (const who of READERS) {
-        const places = pagesOf(who).flatMap((page) => addressesOf(page, shown[state]));
+        const places = pagesOf(who)
+          .filter((page) => !readsAsOwner(who) || READ_BESIDE.has(`${who} ${page} ${state}`))
+          .flatMap((page) => addressesOf(page, shown[state]));
         for (const address of who === 'nobody' ? [...FRONT, ...places] : places) {
           const faults = await faultsOf(who, address);
           if (faults === undefined) continue;
-          pages += 1;
+          if (!readsAsOwner(who)) pages += 1;
           if (faults.length > 0) {
             found[`${who} ${address.replace(shown[state].org, ':org')}`] = faults;
           }
@@ -485,7 +505,7 @@ describe('every page in every state', () => {
       }
       expect(found).toEqual({});
       // Those of a closed organisation are few, and refusals are no pages.
-      expect(pages).toBeGreaterThanOrEqual(state === 'closed' ? 36 : 59);
+      expect(pages).toBeGreaterThanOrEqual(state === 'closed' ? 36 : 49);
       expect(errors).toEqual([]);
     },
   );
