@@ -22,7 +22,7 @@ const stores = {
 
 /** They hold what the product promises in seconds, or count what it does by the clock: they run beside nothing but each other. */
 const ALONE = [
-  'test/faults/{budgets,cluster-failover,frozen-redis,idle,last-worker,redis-away,revocation,seconds,sentinel,stopped-together,stopped-workers}.test.ts',
+  'test/faults/{budgets,cluster-failover,frozen,idle,redis-away,revocation,seconds,sentinel,stopped-workers}.test.ts',
 ];
 
 /** They are minutes of what another file holds once, or is of a pack of a thousand derivations. */

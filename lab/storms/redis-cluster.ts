@@ -21,6 +21,8 @@ const CERTIFICATE = 'certificate.pem';
 const PRIVATE_KEY = 'key.pem';
 const NODE_TIMEOUT_MS = 2_000;
 const AGREED_MS = 30_000;
+/** What shows whether nodes agree: by one program for each, because all of these start anew at each look. */
+const WHAT_THEY_SAY = ['cluster info', 'info replication', 'cluster nodes'];
 const LOOK_MS = 100;
 
 interface Node {
@@ -136,33 +138,32 @@ export class RedisCluster {
     const nodes = this.#nodes.filter((node) => node !== away);
     for (;;) {
       const states = await Promise.all(
-        nodes.map(async (node) => [
-          await this.#ask(node, ['cluster', 'info']),
-          await this.#ask(node, ['info', 'replication']),
-          await this.#ask(node, ['cluster', 'nodes']),
-        ]),
+        nodes.map((node) => this.#ask(node, [], WHAT_THEY_SAY.join('\n'))),
       );
-      const served = states.every(([cluster]) => /cluster_state:ok/.test(cluster!));
-      const masters = states.filter(([, role]) => /^role:master/m.test(role!)).length;
-      const inStep = states.every(([, role]) => !/master_link_status:down/.test(role!));
+      const served = states.every((said) => /cluster_state:ok/.test(said));
+      const masters = states.filter((said) => /^role:master/m.test(said)).length;
+      const inStep = states.every((said) => !/master_link_status:down/.test(said));
       // One that is back is for a while among those that others think lost, or take for the master that it was.
       const knows = (all: string): boolean =>
         countOf(all, 'master') === MASTERS && countOf(all, 'slave') === nodes.length - MASTERS;
-      const known = states.every(([, , all]) => knows(all!));
+      const known = states.every(knows);
       if (served && masters === MASTERS && inStep && known) return;
       if (Date.now() > end) throw new Error('the nodes of the cluster do not agree');
       await delay(LOOK_MS);
     }
   }
 
-  async #ask(node: Node, words: readonly string[]): Promise<string> {
+  /** @param commands in place of the words of one: lines, whose answers come one after the other */
+  async #ask(node: Node, words: readonly string[], commands = ''): Promise<string> {
     const certificate = join(this.#directory, CERTIFICATE);
-    const { stdout } = await run(
+    const asking = run(
       'redis-cli',
       ['--tls', '--cacert', certificate, '-p', String(node.port), '--user', USER, ...words],
       { env: { PATH: readEnvironment()['PATH'], REDISCLI_AUTH: PASSWORD } },
     );
-    return stdout;
+    // One that found no node has ended, and says so by its code.
+    asking.child.stdin!.on('error', () => {}).end(commands);
+    return (await asking).stdout;
   }
 }
 

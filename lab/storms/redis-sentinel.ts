@@ -27,7 +27,8 @@ const FAILOVER_MS = 10_000;
 /** By then every process has left. */
 const PAUSE_MS = 10_000;
 const AGREED_MS = 60_000;
-const LOOK_MS = 50;
+/** Each look starts a program for every server. */
+const LOOK_MS = 100;
 
 interface Server {
   port: number;

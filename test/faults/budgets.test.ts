@@ -115,6 +115,7 @@ const RECEIPT_BYTES = 3_300;
 let counted: CountedSystem;
 beforeAll(async () => {
   counted = await CountedSystem.start();
+  await counted.costs.watchIdle();
 });
 const answer = (...asked: Parameters<CountedSystem['answer']>): Promise<string> =>
   counted.answer(...asked);

@@ -84,56 +84,74 @@ describe('streams in flight', () => {
     const after = await integrated(system);
     expect(after.receipts - before.receipts).toBe(2 * STREAMS);
   });
+});
 
-  it('streams of a killed worker end with an error frame and a signed receipt whose digest is over a prefix of what their clients got [survives.inference-worker, codes.worker_lost]', async () => {
-    // A second's payloads lie between two notes; those that were on their way come on top.
-    const missingMax = 1_000 / PACE_MS + ON_THE_WAY;
-    const broken = async (): Promise<{ covered: number; missing: number }[]> => {
+/** What came of streams and of a call that all inference workers were killed in. */
+interface Struck {
+  streams: { covered: number; missing: number }[];
+  call: { response: Response; calls: number; receipt: Receipt };
+  /** Those that came into the ledger for all of these. */
+  receipts: number;
+}
+
+describe('what is in flight when all inference workers are killed', () => {
+  // A second's payloads lie between two notes; those that were on their way come on top.
+  const missingMax = 1_000 / PACE_MS + ON_THE_WAY;
+  let struck: Struck;
+
+  beforeAll(async () => {
+    const strike = async (): Promise<Struck> => {
+      const before = await integrated(system);
       const streams = await openStreams(system, 400);
+      const id = `lost-call-${randomUUID()}`;
+      const body = chatBody({ sandbox_fault: `id=${id}; stall=1500; status=400` });
+      const asked = post(system, '/chat/completions', JSON.stringify(body));
+      const calls = async (): Promise<number> => (await upstreamCalls(system, id)).length;
+      await until(async () => (await calls()) === 1, 'the upstream is called');
       for (const worker of system.processes('inference')) worker.kill('SIGKILL');
       await system.start('inference');
       const texts = await Promise.all(streams.map(({ ended }) => ended));
-      return Promise.all(
-        texts.map(async (text, i) => {
-          const receipt = await receiptOf(streams[i]!.receiptId);
-          await expectSigned(system, receipt);
-          expect(receipt.credentialSubject.outcome).toBe('truncated');
+      const response = await asked;
+      const receipts = await Promise.all(streams.map(({ receiptId }) => receiptOf(receiptId)));
+      for (const receipt of receipts) {
+        await expectSigned(system, receipt);
+        expect(receipt.credentialSubject.outcome).toBe('truncated');
+      }
+      const receipt = await receiptOf(response.headers.get('x-receipt-id')!);
+      const after = await integrated(system);
+      return {
+        streams: texts.map((text, i) => {
           const payloads = payloadsBefore(text);
-          const covered = coveredBy(receipt, payloads) ?? 0;
+          const covered = coveredBy(receipts[i]!, payloads) ?? 0;
           return { covered, missing: payloads.length - covered };
         }),
-      );
+        call: { response, calls: await calls(), receipt },
+        receipts: after.receipts - before.receipts,
+      };
     };
     // A worker that the machine has kept waiting relays in one turn what came meanwhile.
-    const found = await measured(ON_THE_WAY * PACE_MS, broken, (all) =>
-      all.every(({ missing }) => missing < missingMax),
+    struck = await measured(ON_THE_WAY * PACE_MS, strike, ({ streams }) =>
+      streams.every(({ missing }) => missing < missingMax),
     );
-    for (const { covered, missing } of found) {
+  });
+
+  it('streams of a killed worker end with an error frame and a signed receipt whose digest is over a prefix of what their clients got [survives.inference-worker, codes.worker_lost]', () => {
+    expect(struck.streams).toHaveLength(STREAMS);
+    for (const { covered, missing } of struck.streams) {
       expect(covered).toBeGreaterThan(0);
       expect(missing).toBeLessThan(missingMax);
     }
   });
-});
 
-describe('a call in flight', () => {
   it('a request whose worker was killed in its call, and that comes to no answer, has one receipt that counts the lost call [receipts.failed, survives.inference-worker]', async () => {
-    const before = await integrated(system);
-    const body = chatBody({ sandbox_fault: 'id=lost-call; stall=1500; status=400' });
-    const asked = post(system, '/chat/completions', JSON.stringify(body));
-    const calls = async (): Promise<number> => (await upstreamCalls(system, 'lost-call')).length;
-    await until(async () => (await calls()) === 1, 'the upstream is called');
-    for (const worker of system.processes('inference')) worker.kill('SIGKILL');
-    await system.start('inference');
-    const response = await asked;
-    expect([response.status, await calls()]).toEqual([400, 2]);
-    const receipt = await receiptOf(response.headers.get('x-receipt-id')!);
+    const { response, calls, receipt } = struck.call;
+    expect([response.status, calls]).toEqual([400, 2]);
     await expectSigned(system, receipt);
     expect(receipt.credentialSubject).toMatchObject({
       outcome: 'failed',
       failure: 'worker_lost',
       attempts: 2,
     });
-    const after = await integrated(system);
-    expect(after.receipts - before.receipts).toBe(1);
+    expect(struck.receipts).toBe(STREAMS + 1);
   });
 });

@@ -26,7 +26,6 @@ export class CountedSystem {
     const counted = new CountedSystem(system);
     await counted.answer(64, 16);
     await counted.settle();
-    await counted.costs.watchIdle();
     return counted;
   }
 
