@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
+import { receiptIdNamed, requestIdNamed } from '#shared/kernel/answer-ids.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import { holdsWholeKey, withoutKeys } from '#shared/keys/format.ts';
@@ -36,9 +36,15 @@ export function searchRoutes(
       const place = await placeOfId(deps, membership, question);
       if (place !== undefined) return seeOther(reply, `/dashboard/${membership.orgId}/${place}`);
     }
+    const isOperator = chosen === undefined && staff.includes('operator');
+    if (isOperator) {
+      const place = await placeOfService(deps, question);
+      if (place !== undefined) return seeOther(reply, `/dashboard/service/${place}`);
+    }
     const looked = await Promise.all(open.map((each) => lookThrough(deps, each, question)));
     const groups = [
       ['Pages', bestOf([...open.flatMap(pagesOfOrganisation), ...pagesOfStaff(staff)], question)],
+      ['Accounts', isOperator ? await accountsOf(deps, question) : []],
       ['Keys', looked.flatMap(({ keys }) => keys)],
       ['People', looked.flatMap(({ people }) => people)],
       ['Documentation', bestOf(await docs(), question)],
@@ -82,6 +88,30 @@ async function placeOfId(
   if (isClosed) return undefined;
   if (isId('key', id)) return thereIs(deps.keys.get(orgId, id), `keys/${id}`);
   return undefined;
+}
+
+/** The page of the service that an id leads an operator to; undefined for what is no id of these. */
+async function placeOfService(deps: DashboardDeps, question: string): Promise<string | undefined> {
+  const id = question.slice(question.lastIndexOf('/') + 1);
+  // That nothing is on record is said there too.
+  if (receiptIdNamed(id) !== undefined) return `look-up?q=${requestIdNamed(id)}`;
+  if (isId('org', id)) return thereIs(deps.accounts.get(id), `accounts/${id}`);
+  return undefined;
+}
+
+/** The accounts whose page has these words, or the key that begins so: the newest. */
+async function accountsOf({ accounts }: DashboardDeps, question: string): Promise<Place[]> {
+  if (question === '') return [];
+  const { items } = await accounts.list({
+    limit: PLACES_SHOWN_MAX,
+    order: 'desc',
+    search: question,
+  });
+  return items.map(({ id, name }) => ({
+    address: `/dashboard/service/accounts/${id}`,
+    name,
+    note: id,
+  }));
 }
 
 /** The place of what is read, unless that is not there. */

@@ -122,6 +122,31 @@ it('who is in several organisations searches all of them, or one; a closed one h
   expect(await foundBy(owner, third.receipt)).toEqual([]);
 });
 
+it('an operator is led by an id of any organisation to what is known of it, and finds accounts by name; others find neither [dashboard.search, dashboard.operators]', async () => {
+  const operator = browser({ address: `192.0.2.${(last += 1)}` });
+  await operator.signIn(await newPerson(database.pool, [{ kind: 'staff', role: 'operator' }]));
+  const { org, request, receipt } = theirs!;
+  const lookUp = `/dashboard/service/look-up?q=${request}`;
+  const answer = answerIdOf('chat.completions', request)!;
+  for (const id of [request, receipt, answer, `https://x.example/receipts/${receipt}`]) {
+    expect((await search(operator, id)).headers.location).toBe(lookUp);
+  }
+  expect((await operator.get(lookUp)).payload).toContain(`/accounts/${org}"`);
+  const account = `/dashboard/service/accounts/${org}`;
+  expect((await search(operator, org)).headers.location).toBe(account);
+  expect(await foundBy(operator, newId('org'))).toEqual([]);
+  const { name } = await registries.accounts.get(org);
+  expect(await foundBy(operator, name.toUpperCase())).toContain(account);
+  expect(await foundBy(operator, theirs!.key.display.head)).toContain(account);
+  const reviewer = browser({ address: `192.0.2.${(last += 1)}` });
+  await reviewer.signIn(await newPerson(database.pool, [{ kind: 'staff', role: 'reviewer' }]));
+  for (const other of [reviewer, await someone('owner', ours!.org)]) {
+    for (const q of [request, org]) expect(await foundBy(other, q)).toEqual([]);
+    expect(await foundBy(other, name)).not.toContain(account);
+  }
+  expect(errors).toEqual([]);
+});
+
 it('of a whole key that was typed nothing is shown but its first characters, and what to do is said [dashboard.search, dashboard.keys]', async () => {
   const { payload } = await search(await someone('owner', ours!.org), ours!.secret);
   expect(payload).toContain('That was a whole key');
