@@ -212,8 +212,8 @@ export function exportPage(frame: Frame, record: ExportRecord): Html {
           : note(
               'bad',
               html`<p>
-                <strong>The pack could not be made.</strong> ${error.message} Nothing was lost: ask
-                for it again, and if it fails again write to support with <code>${id}</code>.
+                <strong>The pack could not be made.</strong> ${error.message}
+                ${afterFailure(error.code, id)}
               </p>`,
             )
       }
@@ -256,6 +256,15 @@ docket verify ${packName(record.orgId, record)}.zip --trust did.json</pre>
     ${packActs(frame, record)}`;
 }
 
+/** What helps after a failure. What is wrong with receipts or ledger stays so, however often a pack is made. */
+function afterFailure(code: string, id: string): Html | undefined {
+  // Its message says which range to ask for.
+  if (code === 'receipts_expired') return undefined;
+  return code === 'given_up'
+    ? html`Ask for it again, and if it fails again write to support with <code>${id}</code>.`
+    : html`Write to support with <code>${id}</code>, and ask for it again when they have mended it.`;
+}
+
 /** What ends a pack: the words of its button, and what comes of it. */
 const ENDS = {
   queued: ['Cancel', 'What has been made so far is discarded.'],
@@ -267,12 +276,13 @@ const ENDS = {
 
 /** What makers of packs do with this one, and those who delete them. */
 function packActs(frame: Frame, record: ExportRecord): Html {
-  const { id, status, period } = record;
+  const { id, status, period, error } = record;
   const { membership } = frame;
   const [end, effect] = ENDS[status];
   const isOver = status === 'failed' || status === 'expired';
+  const mayCome = isOver && error?.code !== 'receipts_expired';
   return html`${
-    isOver && period !== undefined && isOfDays(period) && may(membership!, 'make exports')
+    mayCome && period !== undefined && isOfDays(period) && may(membership!, 'make exports')
       ? html`<form class="stack tight" method="post" action="${base(frame)}">
           ${token(frame)} ${hiddenDay('from', period.from)}
           ${hiddenDay('to', period.to === undefined ? undefined : period.to - DAY_MS)}

@@ -44,6 +44,7 @@ beforeAll(async () => {
   visitors.small = await visitor(orgs.small, 'owner');
 });
 
+const words = (page: string): string => page.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
 const exportsOf = (org: string): string => `/dashboard/${org}/exports`;
 
 describe('exports', () => {
@@ -162,7 +163,7 @@ describe('exports', () => {
       [address.split('/').at(-1)],
     );
     const page = (await visitors.member.get(address)).payload;
-    expect(page).toContain('It does not add up.');
+    expect(words(page)).toMatch(/It does not add up\. Write to support with exp_/);
     expect(page).toContain('Remove from the list');
     const auditors = (await visitors.auditor.get(address)).payload;
     expect([auditors.includes('Make pack again'), auditors.includes('Remove from')]).toEqual([
@@ -178,6 +179,15 @@ describe('exports', () => {
     const made = again.headers.location as string;
     expect(made).not.toBe(address);
     expect((await visitors.member.get(made)).payload).toContain('of 30 receipts');
+    const failedFor = async (code: string): Promise<string> => {
+      await database.pool.query('update export set error_code = $1 where id = $2', [
+        code,
+        address.split('/').at(-1),
+      ]);
+      return words((await visitors.member.get(address)).payload);
+    };
+    expect(await failedFor('given_up')).toMatch(/add up\. Ask for it again.*Make pack again/);
+    expect(await failedFor('receipts_expired')).not.toMatch(/Ask for it again|Make pack again/);
     await visitors.member.send(made, `${made}/delete`);
   });
 });
@@ -186,10 +196,10 @@ describe('the ledger', () => {
   it('shows the signed head, how the log grew, every entry once, and the proof from an older head [dashboard.ledger]', async () => {
     const address = `/dashboard/${orgs.ours}/ledger`;
     const first = (await visitors.auditor.get(`${address}?from=7`)).payload;
-    const words = first.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
-    expect(words).toContain('Entries 30');
-    expect(words).toContain('30 in the last day');
-    expect(words).toContain('from 7 to 30 entries');
+    const text = words(first);
+    expect(text).toContain('Entries 30');
+    expect(text).toContain('30 in the last day');
+    expect(text).toContain('from 7 to 30 entries');
     const [, after] = /after=(rcpt_\w+)"/.exec(first)!;
     const second = (await visitors.auditor.get(`${address}?after=${after}`)).payload;
     const linked = [first, second].flatMap((page) =>
