@@ -24,7 +24,8 @@ export interface DevFile {
   processes: { role: string; pid: number; metrics_port: number }[];
 }
 
-const DEV_FILE = 'dev.json';
+/** Its name in the data directory. */
+export const DEV_FILE = 'dev.json';
 
 /** Writes `dev.json` in one step, so that a tool that waits for it never reads half of it. It holds secrets. */
 export async function writeDevFile(dataDir: string, content: DevFile): Promise<void> {

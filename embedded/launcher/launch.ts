@@ -55,6 +55,8 @@ export interface Running {
   readonly inactive: DemoAccounts['inactive'];
   /** Whose models are offered beside the sandbox's. */
   readonly providers: readonly ProviderInUse[];
+  /** Where `dev.json` is, as an absolute path. */
+  readonly dataDir: string;
   /** Stops everything in reverse order, each within its bound. */
   stop(): Promise<void>;
 }
@@ -191,7 +193,8 @@ export class Launcher {
     this.#onChange = () => this.#rewrite(info);
     const chatModel = catalogue.models.find((model) => model.kinds.includes('chat'))?.id;
     const { inactive } = demo;
-    return { info: info(), chatModel, inactive, providers, stop: () => this.stop() };
+    const dataDir = this.#dataDir;
+    return { info: info(), chatModel, inactive, providers, dataDir, stop: () => this.stop() };
   }
 
   /** Stops what runs, in reverse order. Safe to call at any time, and twice. */

@@ -1,10 +1,12 @@
 import { forBrowsers } from '#shared/kernel/localhost.ts';
+import { join } from 'node:path';
 import { isatty } from 'node:tty';
 import { readEnvironment } from '#shared/config/config.ts';
 import { collectGarbage } from '#shared/process/collect-garbage.ts';
 import { EXIT_OF } from '#shared/process/exits.ts';
 import { PAID_REQUESTS_PER_DAY } from '#embedded/demo-accounts.ts';
 import type { ProviderInUse } from '#embedded/providers/start-catalogue.ts';
+import { DEV_FILE } from './dev-file.ts';
 import { Launcher, type Running } from './launch.ts';
 import { type Output, terminalOutput } from './output.ts';
 
@@ -83,7 +85,8 @@ export function welcome(
     chatModel,
     inactive,
     providers,
-  }: Pick<Running, 'info' | 'chatModel' | 'inactive' | 'providers'>,
+    dataDir,
+  }: Pick<Running, 'info' | 'chatModel' | 'inactive' | 'providers' | 'dataDir'>,
   tookMs: number,
 ): string {
   const body = JSON.stringify({
@@ -96,7 +99,8 @@ export function welcome(
   base URL    ${info.base_url}
   API key     ${info.api_key || 'none'}   (demo organisation, enterprise)
 ${inactiveText(inactive)}  dashboard   ${forBrowsers(info.dashboard_url)}
-              ${info.owner.email}   ${info.owner.password}
+              ${info.owner.email}   ${info.owner.password}   (owner)
+              those of an operator and two reviewers are in ${join(dataDir, DEV_FILE)}
   reference   ${forBrowsers(info.base_url.replace(/\/v1$/, '/docs'))}
 ${providersText(providers)}
   curl ${info.base_url}/chat/completions \\

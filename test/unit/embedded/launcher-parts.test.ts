@@ -100,19 +100,24 @@ describe('the launcher’s welcome', () => {
       owner,
     };
     const text = welcome(
-      { info: info as never, chatModel: 'm', inactive: [], providers: [] },
+      { info: info as never, chatModel: 'm', inactive: [], providers: [], dataDir: '/data' },
       1234,
     );
     expect(text).toContain('after 1.2 s');
     expect(text).toContain('http://h/docs\n');
-    expect(text).toMatch(/http:\/\/h\/dashboard\n\s+owner@h\s+phrase\n/);
+    expect(text).toMatch(
+      /http:\/\/h\/dashboard\n\s+owner@h\s+phrase\s+\(owner\)\n\s+those of an operator and two reviewers are in \/data\/dev\.json\n/,
+    );
     expect(JSON.parse(/-d '(.*)'/.exec(text)?.[1] ?? '')).toMatchObject({ model: 'm' });
   });
 
   it('names this machine for browsers, since passkeys take no number, and by its number for programs', () => {
     const origin = 'http://127.0.0.1:8080';
     const info = { base_url: `${origin}/v1`, dashboard_url: `${origin}/dashboard`, owner: {} };
-    const text = welcome({ info: info as never, chatModel: 'm', inactive: [], providers: [] }, 1);
+    const text = welcome(
+      { info: info as never, chatModel: 'm', inactive: [], providers: [], dataDir: '/data' },
+      1,
+    );
     expect(text).toContain('dashboard   http://localhost:8080/dashboard\n');
     expect(text).toContain('reference   http://localhost:8080/docs\n');
     expect(text).toContain('base URL    http://127.0.0.1:8080/v1\n');
