@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from '#api/html.ts';
 import { cookieLine, readCookie } from './session/cookies.ts';
-import { compressPages } from '#api/plugins/compressed.ts';
+import { compressPages, leaveUncompressed } from '#api/plugins/compressed.ts';
 import { type MadeAnswer, wholeSeconds } from '#api/plugins/error-envelope.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { failureOfStore, isStoreAway } from '#shared/kernel/store-away.ts';
@@ -589,14 +589,17 @@ async function frameOf(deps: DashboardDeps, request: FastifyRequest): Promise<Fr
 export interface FramedPage extends Omit<PageParts, 'body'> {
   body: (frame: Frame) => Html;
   status?: number;
+  /** A secret is shown on it, beside which words of a caller may stand. */
+  showsSecret?: boolean;
 }
 
 /** Sends a page of a person who is signed in. */
 export async function sendFramed(
   deps: DashboardDeps,
   [request, reply]: PageExchange,
-  { status, ...page }: FramedPage,
+  { status, showsSecret = false, ...page }: FramedPage,
 ): Promise<FastifyReply> {
+  if (showsSecret) leaveUncompressed(reply);
   return sendPage(reply, await inFrame(deps, request, page), status);
 }
 
@@ -604,7 +607,7 @@ export async function sendFramed(
 export async function inFrame(
   deps: DashboardDeps,
   request: FastifyRequest,
-  { body, ...parts }: Omit<FramedPage, 'status'>,
+  { body, ...parts }: Omit<FramedPage, 'status' | 'showsSecret'>,
 ): Promise<Html> {
   const frame = await frameOf(deps, request);
   return framed(frame, { ...parts, body: body(frame) });

@@ -48,6 +48,13 @@ const CHARS_MIN = 1_400;
 /** Of zlib's nine: pages come out a tenth larger than with its sixth, in half the time. */
 const LEVEL = 3;
 
+const secret = new WeakSet<FastifyReply>();
+
+/** Has the page of this reply sent as it is, whichever way it was opened: a secret stands on it. */
+export function leaveUncompressed(reply: FastifyReply): void {
+  secret.add(reply);
+}
+
 /**
  * Sends pages of `app` compressed, off the main thread, to who takes that; streams and bytes stay as they are.
  *
@@ -61,7 +68,8 @@ export function compressPages(
   { of }: { of: 'one person' | 'everyone' },
 ): void {
   app.addHook('onSend', async (request, reply, payload) => {
-    if (typeof payload !== 'string' || payload.length < CHARS_MIN) return payload;
+    if (typeof payload !== 'string' || payload.length < CHARS_MIN || secret.has(reply))
+      return payload;
     void reply.header('vary', 'accept-encoding');
     if (of === 'one person' && !isOpenedFromHere(request)) return payload;
     if (!takes(request.headers['accept-encoding'], 'gzip')) return payload;

@@ -183,6 +183,7 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     sendFramed(deps, [request, reply], {
       title: 'Second factor',
       status,
+      showsSecret: true,
       body: (frame) => secondFactorPage(frame, parts),
     });
   const subjectOf = ({ visit }: FastifyRequest): string => `second factor ${visit.session.id}`;

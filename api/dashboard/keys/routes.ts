@@ -274,7 +274,12 @@ function issuedRoute(app: FastifyInstance, deps: DashboardDeps): void {
       baseUrl: `${new URL(deps.publicUrl).origin}/v1`,
       model: deps.exampleModel(),
     };
-    return send(deps, [request, reply], key.name, (frame) => issuedPage(frame, parts));
+    return sendFramed(deps, [request, reply], {
+      title: key.name,
+      section: 'keys',
+      showsSecret: true,
+      body: (frame) => issuedPage(frame, parts),
+    });
   });
 }
 

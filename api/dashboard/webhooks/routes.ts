@@ -166,6 +166,7 @@ function secretRoute(app: FastifyInstance, deps: DashboardDeps): void {
     return sendFramed(deps, [request, reply], {
       title: 'Webhook',
       section: 'webhooks',
+      showsSecret: true,
       body: (frame) => secretPage(frame, { endpoint, secret }),
     });
   });

@@ -42,7 +42,7 @@ async function newKey(of = orgId): Promise<string> {
   return (await registries.keys.issue(of, { name: 'Some key' }, OPERATOR)).key.id;
 }
 
-it('a page is compressed for who comes from our pages, and not for who was sent by another site [dashboard.compressed, dashboard.budget]', async () => {
+it('a page is compressed for who comes from our pages, and not for who was sent by another site, nor where a new key stands on it [dashboard.compressed, dashboard.budget]', async () => {
   const page = `/dashboard/${orgId}/overview`;
   const coded = async (address: string, site: string) => {
     const asked = {
@@ -57,6 +57,10 @@ it('a page is compressed for who comes from our pages, and not for who was sent 
   expect(await coded(page, 'same-origin')).toBe('gzip');
   expect(await coded(page, 'none')).toBe('gzip');
   expect(await coded(page, 'cross-site')).toBeUndefined();
+  const keys = `/dashboard/${orgId}/keys`;
+  const made = { name: 'Shown once', scope: ['inference:read'] };
+  const once = (await visitors.owner.send(`${keys}/new`, keys, made)).headers.location as string;
+  expect(await coded(once, 'same-origin')).toBeUndefined();
   expect(errors).toEqual([]);
 });
 
