@@ -206,7 +206,7 @@ function about({ asked: { of, by }, tags, list }: ChartsParts, charted: Charted)
     'Counted from the rows of requests: a process that is killed loses its last second of them, so take tokens and footprint from receipts.';
   const times = `Times are of answers of a model that were not given before, from the arrival of the request; each percentile is within ${Math.ceil(PERCENTILE_ERROR * 100)} % and a millisecond.`;
   const rates =
-    'Errors are what was refused (4xx) or failed (5xx, or an answer that broke off). What its client left is none.';
+    'Every request with a valid key counts, also those without a receipt: refused ones, and calls that run no model. Errors are what was refused (4xx) or failed (5xx, or an answer that broke off). A request that its client left is no error.';
   return html`${inUtc} ${timeOf(of) === undefined ? rates : times} ${lost} ${KEPT_WORDS}
   ${
     list === undefined || tags === undefined

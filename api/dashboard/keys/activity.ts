@@ -4,12 +4,12 @@ import { timeOfId } from '#shared/kernel/ids.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
 import type { UsageFigures, UsageGroup } from '#shared/receipts/usage.ts';
-import { receiptOf, type RequestRow } from '#shared/requests/row.ts';
+import { LOOKED_THROUGH_MAX, receiptOf, type RequestRow } from '#shared/requests/row.ts';
 import { reasonWords } from '../audit/page.ts';
 import { facts, moment, shortId, shortMoment, table } from '../parts/elements.ts';
 import type { Frame } from '../parts/layout.ts';
 import { outcome } from '../requests/page.ts';
-import { type FiguresOfDays, figuresTable, requestsChart } from '../usage/overview.ts';
+import { countedHere, type FiguresOfDays, figuresTable, requestsChart } from '../usage/overview.ts';
 
 /** What was done with a key, and to it. */
 export interface KeyActivity {
@@ -24,6 +24,8 @@ export interface KeyActivity {
   byModel: readonly UsageGroup[];
   /** The newest of those about its last use, the newest first. */
   requests: readonly RequestRow[];
+  /** None of them is of the key, and those that were not looked at may be. */
+  isNoneAmongMany: boolean;
   /** The act that made it; undefined where the log has none any more. */
   birth: AuditEntry | undefined;
   /** The newest first; undefined for members who may not read the audit log. */
@@ -78,6 +80,7 @@ function useSection(base: string, { keyId, byDay, byModel, total, currency }: Ke
                   </p>`
                 : undefined
             }
+            <p class="soft small">${countedHere(base)}</p>
             <p class="row">
               <a href="${base}/receipts?key=${keyId}">Its receipts</a>
               <a href="${base}/usage?by=key&amp;and=day">All keys by day, and as CSV</a>
@@ -89,15 +92,15 @@ function useSection(base: string, { keyId, byDay, byModel, total, currency }: Ke
 function requestsSection(
   frame: Frame,
   base: string,
-  { keyId, isUsed, requests }: KeyActivity,
+  { keyId, isUsed, requests, isNoneAmongMany }: KeyActivity,
 ): Html {
   return html`<section class="stack tight">
     <h2>Last requests</h2>
     ${
       requests.length === 0
         ? html`<p class="soft">
-            ${isUsed ? 'No requests are on record for the day before its last use.' : 'It has not been used.'}
-            What is refused because of the key itself has no row.
+            ${noRequests(isUsed, isNoneAmongMany)} What is refused because of the key itself has no
+            row.
           </p>`
         : html`${sums(base, keyId, requests)}
           ${table(
@@ -123,9 +126,18 @@ function requestsSection(
     }
     <p class="row">
       <a href="${base}/requests?key=${keyId}">All its requests</a>
-      <a href="${base}/requests?key=${keyId}&amp;status=failed">Failed ones</a>
+      <a href="${base}/requests?key=${keyId}&amp;status=failed">Refused and failed ones</a>
     </p>
   </section>`;
+}
+
+function noRequests(isUsed: boolean, isNoneAmongMany: boolean): string {
+  if (isNoneAmongMany) {
+    return `None of the newest ${count(LOOKED_THROUGH_MAX)} requests of the organisation that were asked at most a day before or after its last use is of this key. There are more of these days: choose fewer under “All its requests”.`;
+  }
+  return isUsed
+    ? 'No requests are on record for the day before its last use.'
+    : 'It has not been used.';
 }
 
 const REQUESTS_SHOWN = 10;

@@ -149,6 +149,7 @@ async function activityOf(
     total,
     currency,
     requests: requests.items,
+    isNoneAmongMany: requests.isNoneAmongMany,
     acts,
     names: await deps.persons.names(
       [...births, ...(acts?.items ?? [])].map(({ actorId }) => actorId),

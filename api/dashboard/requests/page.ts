@@ -23,6 +23,7 @@ import {
 } from '../parts/elements.ts';
 import type { Frame } from '../parts/layout.ts';
 import { keyField } from '../keys/names.ts';
+import { noTags } from '../parts/no-tags.ts';
 
 /** What the list was asked for, as it was typed; what is empty asks for nothing. */
 export interface RequestSearch {
@@ -95,7 +96,9 @@ export function requestsPage(frame: Frame, parts: RequestsParts): Html {
             their own, and what is over its time is gone.`
         : undefined,
     })}
-    ${filterForm(address, parts, isFiltered)} ${failureCounts(address, parts)}
+    ${filterForm(address, parts, isFiltered)}
+    ${parts.tags.length === 0 ? noTags(frame.membership!) : undefined}
+    ${failureCounts(address, parts)}
     ${after === undefined ? following(address, filters, parts.isLive) : undefined}
     <div class="stack" id="list" ${parts.isLive ? html`data-live="${LIVE_S}"` : undefined}>
       ${

@@ -90,14 +90,14 @@ function chooser(base: string, { days, by }: OverviewParts): Html {
 
 function empty(base: string, { days, limits }: OverviewParts): Html {
   return html`<div class="empty">
-    <h2>No requests in the last ${days} days</h2>
+    <h2>No requests with a receipt in the last ${days} days</h2>
     <p class="prose">
       Your organisation’s requests, tokens, energy, greenhouse gas and water appear here a moment
       after each answer. The plan allows ${count(limits.requestsPerDay)} requests a day.
     </p>
     <p class="row">
       <a class="button primary" href="${base}/keys">See the keys</a>
-      <a class="button" href="${base}/requests?status=failed">See failed requests</a>
+      <a class="button" href="${base}/requests?status=failed">See refused and failed requests</a>
       <a class="button" href="/docs">Read the documentation</a>
     </p>
   </div>`;
@@ -111,12 +111,12 @@ function filled(frame: Frame, parts: OverviewParts, total: UsageFigures): Html {
       card(
         'Requests',
         count(total.requests),
-        `${counted(total.tokens.input, 'token')} in, ${count(total.tokens.output)} out`,
+        `with a receipt; ${counted(total.tokens.input, 'token')} in, ${count(total.tokens.output)} out`,
       ),
       card(
         'Covered',
         ran === 0 ? 'none ran' : percent(total.covered / ran),
-        coverageWords(base, total),
+        coverageWords(receiptsOf(base, parts), total),
       ),
       ...costCards(parts.byDay),
     )}
@@ -127,13 +127,20 @@ function filled(frame: Frame, parts: OverviewParts, total: UsageFigures): Html {
     <p class="soft small">
       Days are UTC. Band: 5–95 %, added up as if all receipts were off in the same direction. Sums
       use the current receipt of each request, at ledger size ${count(parts.byDay.ledgerSize)}.
-      Dashed: requests without an estimate; on a shaded day no request has one.
+      Dashed: requests without an estimate; on a shaded day no request has one. ${countedHere(base)}
     </p>
     ${dayTable(parts)} ${breakdown(base, parts)} ${newestReceipts(frame, base, parts)}
     <div class="sides">
       ${headroom(parts)} ${total.covered === 0 ? undefined : comparisons(total.amounts)}
     </div>`;
 }
+
+/** Of figures by receipts: what is counted, and where the rest is. */
+export const countedHere = (base: string): Html =>
+  html`Requests are those with a receipt. Failed: a provider was called, and nothing came of it. Of
+    what was refused only what screening blocked has a receipt. What else this service or a provider
+    refused is under <a href="${base}/requests?status=failed">Requests</a>, beside calls that run no
+    model; Charts count all of them.`;
 
 /** Without prices there is no money on the page. */
 function costCards({ total, currency }: UsageReport): Html[] {
@@ -143,23 +150,28 @@ function costCards({ total, currency }: UsageReport): Html[] {
     card(
       'Cost',
       money(total.cost, currency),
-      unpriced === 0 ? 'by the price list' : `${count(unpriced)} without a price`,
+      unpriced === 0 ? 'by the price list' : `${counted(unpriced, 'request')} not in it`,
     ),
   ];
 }
 
+/** The receipts of the period, before what else is asked of the list. */
+const receiptsOf = (base: string, { from, to }: OverviewParts): string =>
+  `${base}/receipts?from=${isoDay(from)}&to=${isoDay(to - DAY_MS)}`;
+
 /** What the share of covered requests leaves out. */
-function coverageWords(base: string, { covered, uncovered, failed }: UsageFigures): Html {
+function coverageWords(receipts: string, { covered, uncovered, failed }: UsageFigures): Html {
   const ran = covered + uncovered;
   const estimated =
     uncovered === 0
       ? html`${failed === 0 ? 'all have an estimate' : 'all others have an estimate'}`
-      : html`<a href="${base}/receipts?tier=degraded"
-          >${count(uncovered)} of ${count(ran)} not estimated</a
-        >`;
+      : // A number leads to as many: one whose estimate came later is listed and not in it.
+        html`${count(uncovered)} of ${count(ran)} not estimated (<a href="${receipts}&tier=degraded"
+            >all issued without estimate</a
+          >)`;
   if (failed === 0) return estimated;
   const withFailed = percent(covered / (ran + failed));
-  return html`<a href="${base}/receipts?outcome=failed"
+  return html`<a href="${receipts}&outcome=failed"
       >${count(failed)} failed, ${withFailed} with ${failed === 1 ? 'it' : 'them'}</a
     >; ${ran === 0 ? 'nothing to estimate' : estimated}`;
 }
@@ -171,7 +183,7 @@ function newestReceipts(frame: Frame, base: string, { newest }: OverviewParts): 
     ${receiptTable(frame, newest)}
     <p class="row">
       <a href="${base}/receipts">All receipts</a>
-      <a href="${base}/requests?status=failed">Failed requests</a>
+      <a href="${base}/requests?status=failed">Refused and failed requests</a>
     </p>
   </section>`;
 }
@@ -185,7 +197,7 @@ function headroom({ limits, today, busiestHour }: OverviewParts): Html {
   return html`<section class="stack tight">
     <h2>Today</h2>
     <dl class="facts">
-      <dt>Requests of the day’s budget</dt>
+      <dt>Requests with a receipt, of the day’s limit</dt>
       <dd>
         ${count(today)} of ${count(limits.requestsPerDay)}, ${percent(share)}
         <span class="soft">until 00:00 UTC</span> ${shareBar(share)}
@@ -342,7 +354,7 @@ export interface NamedFigures {
 }
 
 function costCell({ priced, cost, requests }: UsageFigures, currency: string): Html {
-  if (priced === 0 && requests > 0) return html`<span class="soft">no price</span>`;
+  if (priced === 0 && requests > 0) return html`<span class="soft">not known</span>`;
   return html`<span title="${cost} ${currency}">${moneyText(Number(cost))}</span>`;
 }
 

@@ -13,8 +13,9 @@ import {
   type UsageReport,
 } from '#shared/receipts/usage.ts';
 import type { Frame } from '../parts/layout.ts';
+import { noTags } from '../parts/no-tags.ts';
 import { usageChart } from './stacked.ts';
-import { figuresTable } from './overview.ts';
+import { countedHere, figuresTable } from './overview.ts';
 import { choice, dayFields, field, note, table } from '../parts/elements.ts';
 import { type Days, isRunningMonth, timesOfMonth, usualPeriods } from './periods.ts';
 
@@ -86,6 +87,7 @@ export function usagePage(frame: Frame, parts: UsageParts): Html {
       }
       <button type="submit">Show</button>
     </form>
+    ${tags.length === 0 ? noTags(frame.membership!) : undefined}
     <p class="row small" role="group" aria-label="Usual periods">
       ${usualPeriods(frame.now).map(([name, days]) => {
         query.set('from', isoDay(days.from));
@@ -165,7 +167,9 @@ function rows(frame: Frame, parts: UsageParts, report: UsageReport): Html {
     return html`<div class="empty">
       <h2>No requests in this period</h2>
       <p class="prose">
-        Each request counts on the UTC day on which it was asked. Choose other days.
+        Each request with a receipt counts on the UTC day on which it was asked. Choose other days,
+        or look at <a href="/dashboard/${frame.membership!.orgId}/requests">Requests</a>, which has
+        those without a receipt too.
       </p>
     </div>`;
   }
@@ -210,10 +214,8 @@ function rows(frame: Frame, parts: UsageParts, report: UsageReport): Html {
         before === undefined
           ? undefined
           : `“Before” is ${[...new Set([day(before.from), day(before.to - DAY_MS)])].join(' to ')}. `
-      }Failed:
-      a provider was called, and nothing came of it; what was refused before that is under
-      <a href="/dashboard/${frame.membership!.orgId}/requests?status=failed">Requests</a>. The CSV
-      has exact figures of all five quantities.
+      }${countedHere(`/dashboard/${frame.membership!.orgId}`)}
+      The CSV has exact figures of all five quantities.
       ${
         groupBy.some((each) => tagKeyOf(each) !== undefined)
           ? `Requests without the tag are “not stated”. Beyond ${TAG_VALUES_A_DAY_MAX} values of a tag in a day (UTC), plus those with a budget, the rest are counted together as “other values”.`

@@ -8,11 +8,11 @@ import { activeAccount, createRegistries, OPERATOR } from '#test/support/account
 import { createTestDatabase } from '#test/support/database.ts';
 import { newPerson, openDashboardEdge, type TestBrowser } from '#test/support/dashboard.ts';
 import { refusedRow, requestRow } from '#test/support/requests.ts';
-import { writeRequests } from '#shared/requests/postgres/requests.ts';
+import { createRequestReader, writeRequests } from '#shared/requests/postgres/requests.ts';
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
-const { browser, errors } = await openDashboardEdge(database);
+const { browser, dashboard, errors } = await openDashboardEdge(database);
 let orgId: string;
 let otherOrgId: string;
 let owner: Person;
@@ -197,6 +197,20 @@ describe('keys', () => {
     const { payload } = await visitors.member.get(`/dashboard/${orgId}/keys/${keyId}`);
     expect(asked.map((row) => payload.includes(row.id))).toEqual([true, false, false]);
     expect(payload).toContain(`/requests?key=${keyId}"`);
+    // Of a key whose request is older than all that are looked through, that none was found is not that there is none.
+    const rare = await newKey();
+    await database.pool.query('update api_key set last_used_at = now() where id = $1', [rare]);
+    const now = Date.now();
+    await writeRequests(database.pool, [
+      requestRow({ orgId, keyId: rare, at: now - DAY_MS / 2 }),
+      ...Array.from({ length: 200 }, () => requestRow({ orgId, keyId, at: now })),
+    ]);
+    const { list } = dashboard.requests;
+    dashboard.requests.list = createRequestReader(database.pool, 1).list;
+    const among = (await visitors.member.get(`/dashboard/${orgId}/keys/${rare}`)).payload;
+    dashboard.requests.list = list;
+    expect(among).toMatch(/None of the newest 200.000 requests of the organisation/);
+    expect(among).not.toContain('No requests are on record');
   });
 
   it('a key’s page says that its audit log has more acts only where it has [dashboard.keys]', async () => {

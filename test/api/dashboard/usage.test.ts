@@ -79,7 +79,7 @@ describe('overview and usage', () => {
 
   it('an organisation without a request is told what would be here [dashboard.usage]', async () => {
     const { payload } = await visitors.stranger.get(`/dashboard/${otherOrgId}/overview`);
-    expect(payload).toContain('No requests in the last 30 days');
+    expect(payload).toContain('No requests with a receipt in the last 30 days');
     const usage = await visitors.stranger.get(`/dashboard/${otherOrgId}/usage`);
     expect(usage.payload).toContain('No requests in this period');
   });
@@ -155,13 +155,13 @@ describe('overview and usage', () => {
     const read = async (path: string) =>
       (await visitors.auditor.get(`/dashboard/${orgId}/${path}`)).payload;
     const paths = ['overview', 'usage?by=tag:team&and=model', 'usage.csv?by=tag:team&and=model'];
-    for (const path of paths) expect(await read(path)).not.toMatch(/\bcost\b|\bEUR\b/i);
+    for (const path of paths) expect(await read(path)).not.toMatch(/\bcosts?\b|\bEUR\b/i);
     await issueReceipts(receiptPools(database), signer, [
       inferenceRecord({ orgId, tags: ['team=search'], cost: 'EUR 1200.000000000001' }),
       inferenceRecord({ orgId, model: 'mixtral-8x7b', cost: 'EUR 0.005' }),
     ]);
     const overview = await read(paths[0]!);
-    expect(words(overview)).toMatch(/Cost 1 200\.01 EUR 4 without a price/);
+    expect(words(overview)).toMatch(/Cost 1 200\.01 EUR 4 requests not in it/);
     expect(overview).toContain('title="1200.005000000001 EUR"');
     const page = await read(paths[1]!);
     expect(words(page)).toMatch(/Cost by tag team and model 1 200\.00 EUR/);
