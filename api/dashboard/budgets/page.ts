@@ -151,12 +151,12 @@ function terms(
       : `In ${MEASURE_WORDS[is.measure][1]}.`;
   return html`${field({ name: 'name', id: `name-${id}`, label: 'Name', value: was?.('name') ?? is?.name ?? '', required: true, max: '100' })}
   ${field({ name: 'amount', id: `amount-${id}`, label: 'Limit', value: was?.('amount') ?? String(is?.limit ?? ''), required: true, max: '20', help: limitHelp })}
-  ${modeField(id, was?.('mode') ?? is?.mode ?? 'soft')}
+  ${modeField(id, was?.('mode') ?? is?.mode ?? 'soft', currency)}
   ${field({ name: 'shares', id: `shares-${id}`, label: 'Alert at, % of the limit', value: was?.('shares') ?? (is?.shares ?? SHARES_BY_DEFAULT).join(', '), max: '40', help: 'Up to five whole numbers, separated by commas. Owners and the technical contact get one e-mail for each in every period.' })}`;
 }
 
 /** Whether it refuses. */
-const modeField = (id: string, chosen: string): Html =>
+const modeField = (id: string, chosen: string, currency: string | null): Html =>
   choice(
     {
       name: 'mode',
@@ -164,8 +164,9 @@ const modeField = (id: string, chosen: string): Html =>
       label: 'At the limit',
       help: html`Refused with <code>budget_exceeded</code>, within a second of the change. A request
         holds what it may use until it ends: its body’s bytes as tokens, and
-        <code>max_tokens</code>, or 4,096 where it has none; of money what these cost, of energy and
-        greenhouse gas the estimate of as many.`,
+        <code>max_tokens</code>, or 4,096 where it has
+        none;${currency === null ? '' : ' of money what these cost,'} of energy and greenhouse gas
+        the estimate of as many.`,
     },
     chosen,
     [
@@ -230,7 +231,10 @@ function making(frame: Frame, parts: BudgetsParts): Html {
         </div>
         ${
           parts.tags.length === 0
-            ? undefined
+            ? html`<p class="help">
+                To budget requests with a tag, first name it in the
+                <a href="/dashboard/${frame.membership!.orgId}/settings#tags">settings</a>.
+              </p>`
             : field({
                 name: 'value',
                 label: 'Value of the tag',

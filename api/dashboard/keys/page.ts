@@ -81,7 +81,11 @@ export function keysPage(
             issues
               ? undefined
               : html`<p class="soft">
-                  Owners and admins create, rotate and revoke keys:
+                  ${
+                    frame.membership!.orgState === 'active'
+                      ? 'Owners and admins create, rotate and revoke keys'
+                      : 'Keys are created and rotated by owners and admins while the organisation is active, and revoked by them at any time'
+                  }:
                   <a href="/dashboard/${frame.membership!.orgId}/team">your team</a>.
                 </p>`
           }

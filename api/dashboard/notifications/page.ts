@@ -116,6 +116,8 @@ interface NotificationsParts extends Told {
   page: Page<Notification>;
   type: WebhookType | undefined;
   after: string | undefined;
+  /** Whether the service sends webhooks. */
+  sendsWebhooks: boolean;
 }
 
 /** What the organisation was told, newest first, and what of it this member has not seen. */
@@ -140,7 +142,7 @@ export function notificationsPage(frame: Frame, parts: NotificationsParts): Html
             </div>`
       }
     </div>
-    ${told(parts)} ${alsoTold(frame)}
+    ${told(parts)} ${alsoTold(frame, parts)}
     <form class="row end" method="get" action="${address}">
       ${choice({ name: 'kind', label: 'Kind' }, type, [
         ['', 'all'],
@@ -163,13 +165,13 @@ export function notificationsPage(frame: Frame, parts: NotificationsParts): Html
 }
 
 /** How else one hears of the same. */
-function alsoTold({ membership }: Frame): Html {
+function alsoTold({ membership }: Frame, { sendsWebhooks }: NotificationsParts): Html {
   const webhooks = html`<a href="/dashboard/${membership!.orgId}/webhooks">webhooks</a>`;
   return html`<p class="prose soft">
     What happened to the organisation in the last ${EVENT_DAYS} days.
     ${
-      may(membership!, 'set up webhooks')
-        ? html`Programs of yours are told the same by ${webhooks}.`
+      sendsWebhooks && may(membership!, 'set up webhooks')
+        ? html`Programs of yours can be told the same, by ${webhooks}.`
         : undefined
     }
   </p>`;

@@ -25,6 +25,7 @@ export function notificationRoutes(app: FastifyInstance, deps: DashboardDeps): v
           page,
           type,
           after,
+          sendsWebhooks: deps.webhooks.isOffered,
           ...doneOf(request, DONE, () => frame.unread === 0),
         }),
     });

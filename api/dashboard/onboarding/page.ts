@@ -308,30 +308,35 @@ function whatNext(frame: Frame, { account, hasKeys }: OnboardingParts): Html {
   const since = html`<span class="soft">Since ${moment(account.stateChangedAt, frame.now)}.</span>`;
   const again = html`<a class="button" href="${address(frame)}">Look again</a>`;
   const keys = `/dashboard/${frame.membership!.orgId}/keys`;
+  // Owners read what its contacts, who may be others, have not confirmed to get.
+  const told =
+    frame.membership!.role === 'owner'
+      ? 'You or its contacts get an e-mail'
+      : 'Its contacts or owners get an e-mail';
   switch (account.state) {
     case 'declared':
     case 'screened':
       return empty(
         'Your application is being screened',
-        'Its names are compared with the sanctions lists automatically. This normally takes less than half a minute. You will get an e-mail with the outcome.',
+        `Its names are compared with the sanctions lists automatically. This normally takes less than half a minute. ${told} with the outcome.`,
         again,
       );
     case 'in_review':
       return empty(
         'A person is reviewing your application',
-        'The screening raised a question. A reviewer will read your application, typically the same day, sometimes later. You need not do anything, and will get an e-mail with the outcome.',
+        `The screening raised a question. A reviewer will read your application, typically the same day, sometimes later. You need not do anything. ${told} with the outcome.`,
         since,
       );
     case 'approved':
       return empty(
         'Your application is approved: the contract is next',
-        'We send the contract to your billing contact. Once both sides have signed it, your account becomes active and you get an e-mail.',
+        `We send the contract to your billing contact. Once both sides have signed it, your account becomes active. ${told}.`,
         since,
       );
     case 'contracted':
       return empty(
         'The contract is signed',
-        'The person who signed is screened as well, normally within half a minute, and then an operator makes your account active. You will get an e-mail.',
+        `The person who signed is screened as well, normally within half a minute, and then an operator makes your account active. ${told}.`,
         since,
       );
     case 'rejected':
@@ -359,7 +364,9 @@ function whatNext(frame: Frame, { account, hasKeys }: OnboardingParts): Html {
       ${
         hasKeys
           ? 'Your first key has been created. Every answer to a request with a key carries a signed receipt.'
-          : 'Create your first key. It is shown once, with examples for curl, Python and TypeScript that you can paste and run.'
+          : may(frame.membership!, 'issue keys')
+            ? 'Create your first key. It is shown once, with examples for curl, Python and TypeScript that you can paste and run.'
+            : 'Its first key is next: an owner or admin creates it.'
       }
     </p>
     ${

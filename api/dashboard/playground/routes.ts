@@ -81,16 +81,18 @@ export async function playgroundPageOf(
   const asks = { orgId, plan: account.plan };
   const { regions, models, currency } = deps.index();
   const { allowedModels, allowedRegions } = account;
-  const ids = [...models.values()]
+  const offered = [...models.values()]
     .filter(({ model }) => model.kinds.includes('chat') && isOpenTo(model, asks))
-    .map(({ model }) => model.id)
-    .filter((id) => allowedModels?.includes(id) ?? true)
+    .filter(({ model }) => allowedModels?.includes(model.id) ?? true)
     .slice(0, MODELS_MAX);
+  const ids = offered.map(({ model }) => model.id);
   const parts: PlaygroundParts = {
     fields: fields ?? { ...NOTHING, model: ids[0] ?? '' },
     models: ids,
     regions: [...regions.values()]
       .filter((region) => isOpenTo(region, asks) && (allowedRegions?.includes(region.code) ?? true))
+      // One without a model, such as a closed one, runs nothing.
+      .filter(({ code }) => offered.some(({ byRegion }) => byRegion.has(code)))
       .map(({ code, name }) => [code, `${code}, ${name}`] as const),
     baseUrl: `${new URL(deps.publicUrl).origin}/v1`,
     currency,

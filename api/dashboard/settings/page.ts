@@ -56,7 +56,7 @@ export function settingsPage(frame: Frame, parts: SettingsParts): Html {
     ${
       changes
         ? undefined
-        : html`<p class="soft">Owners and admins of the organisation change these settings.</p>`
+        : html`<p class="soft">Owners and admins of the organisation change the other settings.</p>`
     }`;
 }
 

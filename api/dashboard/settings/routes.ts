@@ -26,7 +26,7 @@ const DONE: Readonly<Record<SettingsForm, string>> = {
   use: 'Regions and models saved. They apply to every request within a second.',
   names: 'Name and identifier saved.',
   contacts:
-    'Contacts saved. The previous addresses get an e-mail, and new ones are asked to confirm.',
+    'Contacts saved. Of a new address, the one before it gets an e-mail, and the new one is asked to confirm: that of an applicant once it is approved.',
   tags: 'Tags saved. Requests are counted by them within a second.',
   keep: 'Saved. Every process knows within a second.',
   playground: 'Saved. It holds from the next run on.',

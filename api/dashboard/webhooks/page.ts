@@ -1,6 +1,8 @@
 import { html, type Html } from '#api/html.ts';
 import { CHOSEN_TYPES, WEBHOOK_EVENTS } from '#shared/accounts/webhook-events.ts';
 import type { Page } from '#shared/kernel/page.ts';
+import { MINUTE_MS } from '#shared/kernel/time.ts';
+import { CONFIRMED_MS } from '#shared/persons/sessions.ts';
 import {
   ADDRESS_LENGTH_MAX,
   DESCRIPTION_LENGTH_MAX,
@@ -81,7 +83,7 @@ export function webhooksPage(frame: Frame, parts: WebhooksParts): Html {
               <h2>Make a webhook</h2>
               <p class="prose">
                 Its signing secret is shown once, when it is made. You are asked to confirm that it
-                is you.
+                is you, unless you have in the last ${CONFIRMED_MS / MINUTE_MS} minutes.
               </p>
               ${form(frame, { action: base(frame), button: 'Make webhook', tone: 'primary' }, terms('new', parts.typed))}
             </section>`

@@ -103,6 +103,8 @@ describe('the page of webhooks [webhooks.page]', () => {
       dashboard.webhooks.isOffered = isOffered;
       for (const address of [page, `${page}/${endpoint!.id}`])
         expect((await owner.get(address)).payload.includes(said)).toBe(!isOffered);
+      const notifications = (await owner.get(`/dashboard/${org}/notifications`)).payload;
+      expect(notifications.includes('Programs of yours can be told')).toBe(isOffered);
     }
     dashboard.webhooks.isOffered = true;
   });
@@ -120,6 +122,8 @@ describe('the page of webhooks [webhooks.page]', () => {
   });
 
   it('to make, change or rotate one asks for the password; to end one does not [dashboard.step-up]', async () => {
+    // Who has just signed in is not asked, and the page says so.
+    expect((await owner.get(page)).payload).toMatch(/unless you have in the last 10\s+minutes/);
     await owner.send(page, page, HOOK);
     const [endpoint] = await dashboard.webhooks.list(org);
     const one = `${page}/${endpoint!.id}`;
