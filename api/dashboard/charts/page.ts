@@ -6,6 +6,8 @@ import { count, QUANTITY_TITLES, scaleFor } from '#shared/methodology/readable.t
 import { PERCENTILE_ERROR } from '#shared/requests/counts.ts';
 import { choice, dayFields, empty, note, table } from '../parts/elements.ts';
 import { card, percent } from '../parts/figures.ts';
+import type { Frame } from '../parts/layout.ts';
+import { noTags } from '../parts/no-tags.ts';
 import {
   type Asked,
   type ChartBy,
@@ -46,8 +48,11 @@ export interface ChartsParts {
 /** Rows of the table by name, of which each is read whole. */
 export const PARTS_SHOWN = 10;
 
-/** One thing over time, by another: a chart, its tables, and the way to each of the others. */
-export function chartsPage(parts: ChartsParts): Html {
+/**
+ * One thing over time, by another: a chart, its tables, and the way to each of the others.
+ * @param frame of a page of an organisation; undefined for all of them together
+ */
+export function chartsPage(parts: ChartsParts, frame?: Frame): Html {
   const { asked, charted, address, tags } = parts;
   const subject = SUBJECTS[asked.of];
   const hasChart = typeof charted === 'object' && charted.total.requests > 0;
@@ -61,7 +66,9 @@ export function chartsPage(parts: ChartsParts): Html {
           : undefined
       }
     </div>
-    ${ways(parts)} ${asked.problem === undefined ? undefined : note('bad', asked.problem)}
+    ${ways(parts)}
+    ${frame !== undefined && tags?.length === 0 ? noTags(frame.membership!) : undefined}
+    ${asked.problem === undefined ? undefined : note('bad', asked.problem)}
     ${
       charted === 'too many'
         ? note('warn', 'There is too much in this period. Choose a shorter one, or another way.')

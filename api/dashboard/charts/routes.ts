@@ -45,7 +45,7 @@ export function chartRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       title: 'Charts',
       section: 'charts',
       status: asked.problem === undefined ? 200 : 400,
-      body: () => chartsPage(parts),
+      body: (frame) => chartsPage(parts, frame),
     });
   });
   app.get('/charts.csv', SESSION, async (request, reply) => {

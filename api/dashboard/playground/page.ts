@@ -104,6 +104,13 @@ function whyNone(membership: Membership, isOn: boolean, supportEmail: string): H
       html`Write to <a href="mailto:${supportEmail}">${supportEmail}</a>.`,
     );
   }
+  if (orgState === 'rejected') {
+    return empty(
+      'No model can be tried: the application is not approved',
+      html`Write to <a href="mailto:${supportEmail}">${supportEmail}</a> if you believe that this is
+        wrong.`,
+    );
+  }
   return empty(
     'Models can be tried once the organisation is active',
     html`Its application is under <a href="/dashboard/${orgId}/onboarding">Onboarding</a>.`,

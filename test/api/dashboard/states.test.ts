@@ -563,6 +563,8 @@ describe('every page in every state', () => {
     ['many', 'owner', ':org/usage', [/Total 61 .*Requests are those with a receipt/], []],
     ['one', 'owner', ':org/usage', [/No tag is declared.*Declare tags/], []],
     ['one', 'member', ':org/usage', [/Owners and admins declare tags/], [/Declare tags/]],
+    ['many', 'member', ':org/charts', [/Owners and admins declare tags/], [/Declare tags/]],
+    ['many', 'staff', 'service/charts', [/Charts of all/], [/No tag is declared/]],
     ['one', 'auditor', ':org/requests', [/Owners and admins declare tags/], [/Declare tags/]],
     [
       'none',
@@ -574,6 +576,14 @@ describe('every page in every state', () => {
     ],
     ['none', 'auditor', ':org/playground', [/You are auditor of this/], [/Code of this call/]],
     ['suspended', 'owner', ':org/playground', [/Nothing runs while/], [/Code of this call/]],
+    ['declared', 'owner', ':org/playground', [/can be tried once the organisation is active/], []],
+    [
+      'rejected',
+      'owner',
+      ':org/playground',
+      [/application is not approved/],
+      [/can be tried once/],
+    ],
     ['none', 'owner', ':org/keys', [/No keys yet/, /Create the first key/], []],
     [
       'suspended',
