@@ -218,7 +218,11 @@ export class TestBrowser {
   }
 
   /** Sends a form as it is. */
-  async post(url: string, fields: Record<string, string | string[]>) {
+  async post(
+    url: string,
+    fields: Record<string, string | string[]>,
+    headers: Record<string, string> = {},
+  ) {
     const body = new URLSearchParams();
     for (const [name, value] of Object.entries(fields)) {
       for (const one of [value].flat()) body.append(name, one);
@@ -227,7 +231,11 @@ export class TestBrowser {
       method: 'POST',
       url,
       payload: body.toString(),
-      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: this.#origin },
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        origin: this.#origin,
+        ...headers,
+      },
     });
   }
 

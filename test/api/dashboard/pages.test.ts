@@ -6,7 +6,13 @@ import type { Person } from '#shared/persons/roles.ts';
 import { USAGE_ROWS_MAX } from '#shared/receipts/usage.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
-import { newPerson, openDashboardEdge, type TestBrowser } from '#test/support/dashboard.ts';
+import {
+  formTokenOf,
+  newPerson,
+  openDashboardEdge,
+  PASSWORD,
+  type TestBrowser,
+} from '#test/support/dashboard.ts';
 import { refusedRow, requestRow } from '#test/support/requests.ts';
 import { createRequestReader, writeRequests } from '#shared/requests/postgres/requests.ts';
 
@@ -42,25 +48,43 @@ async function newKey(of = orgId): Promise<string> {
   return (await registries.keys.issue(of, { name: 'Some key' }, OPERATOR)).key.id;
 }
 
-it('a page is compressed for who comes from our pages, and not for who was sent by another site, nor where a new key stands on it [dashboard.compressed, dashboard.budget]', async () => {
+/** What a browser asks for a page with that it is led to from there. */
+const ledFrom = (site: string) => ({
+  'accept-encoding': 'gzip',
+  'sec-fetch-site': site,
+  'sec-fetch-dest': 'document',
+});
+
+it('a page is compressed for who comes from our pages, and not for who was sent by another site [dashboard.compressed, dashboard.budget]', async () => {
   const page = `/dashboard/${orgId}/overview`;
-  const coded = async (address: string, site: string) => {
-    const asked = {
-      'accept-encoding': 'gzip',
-      'sec-fetch-site': site,
-      'sec-fetch-dest': 'document',
-    };
-    const { statusCode, headers } = await visitors.owner.get(address, asked);
+  const coded = async (site: string) => {
+    const { statusCode, headers } = await visitors.owner.get(page, ledFrom(site));
     expect(statusCode).toBe(200);
     return headers['content-encoding'];
   };
-  expect(await coded(page, 'same-origin')).toBe('gzip');
-  expect(await coded(page, 'none')).toBe('gzip');
-  expect(await coded(page, 'cross-site')).toBeUndefined();
-  const keys = `/dashboard/${orgId}/keys`;
-  const made = { name: 'Shown once', scope: ['inference:read'] };
-  const once = (await visitors.owner.send(`${keys}/new`, keys, made)).headers.location as string;
-  expect(await coded(once, 'same-origin')).toBeUndefined();
+  expect(await coded('same-origin')).toBe('gzip');
+  expect(await coded('none')).toBe('gzip');
+  expect(await coded('cross-site')).toBeUndefined();
+  expect(errors).toEqual([]);
+});
+
+it('a page on which a secret is shown is never compressed: of a new key, a webhook, an authenticator app [dashboard.compressed]', async () => {
+  const { owner: one } = visitors;
+  const shownAt = async (place: string, fields: Record<string, string>): Promise<string> => {
+    const made = await one.send(place, place.replace(/\/new$/, ''), fields);
+    const shown = await one.get(made.headers.location as string, ledFrom('same-origin'));
+    expect(shown.headers['content-encoding']).toBeUndefined();
+    return shown.payload;
+  };
+  const key = { name: 'Shown once', scope: 'inference:read' };
+  expect(await shownAt(`/dashboard/${orgId}/keys/new`, key)).toMatch(/dkt_\w{38}/);
+  const hook = { address: 'https://hooks.example/x', description: '', event: 'key.leaked' };
+  expect(await shownAt(`/dashboard/${orgId}/webhooks`, hook)).toContain('whsec_');
+  const account = '/dashboard/account';
+  const form = formTokenOf((await one.get(account)).payload);
+  const begin = `${account}/second-factor/begin`;
+  const begun = await one.post(begin, { form, current: PASSWORD }, ledFrom('same-origin'));
+  expect(begun.payload).toContain('id="recovery-codes"');
   expect(errors).toEqual([]);
 });
 
